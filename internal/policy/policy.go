@@ -3,7 +3,10 @@
 // format: the packages of internal/e2b map its values to and from E2B's fields.
 package policy
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Policy is everything an operator can allow or forbid, besides what guards
 // decide.
@@ -37,3 +40,18 @@ type Limits struct {
 // Persistence says which ways of outliving a run are open; all closed by
 // default.
 type Persistence struct{ Pause, Snapshot, Fork bool }
+
+// ParsePersistence reads the words after the option: "deny", or "allow" and any
+// of "pause", "snapshot" and "fork".
+func ParsePersistence(words []string) (Persistence, error) {
+	return Persistence{}, errors.New("parsing persistence")
+}
+
+// Lifetime settles a sandbox's lifetime in seconds: asked is nil where the
+// client named none.
+func (l Limits) Lifetime(asked *int64) (seconds int64, changed bool, err error) {
+	return 0, false, errors.New("settling lifetime")
+}
+
+// Change is one edit of a client's request, told to the client and the log.
+type Change struct{ Field, From, To string }

@@ -1,6 +1,9 @@
 package refusal
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // Kind is a way of writing a refusal, one per kind of client code that reads it.
 type Kind uint8
@@ -35,27 +38,102 @@ type Form struct {
 	ContentType string
 }
 
-// FormFor chooses the form from the plane ("" where the request could not be
-// routed: then the headers decide), the decoded path and the request's headers.
-// It needs no body.
-func FormFor(plane, path string, h http.Header) Form { return formFor(plane, path, h) }
+// Content types of the forms that do not echo the request's.
+const (
+	typeJSON  = "application/json"
+	typePlain = "text/plain; charset=utf-8"
+)
 
-// Write answers a request with a refusal. Nothing may have been written before.
-func Write(w http.ResponseWriter, f Form, r *Refusal) { write(w, f, r) }
+// FormFor chooses the form from the plane's name ("" where the request could
+// not be routed: then path and headers decide), the decoded path and the
+// request's headers. It needs no body.
+func FormFor(plane, path string, h http.Header) Form {
+	switch plane {
+	case "control", "volume":
+		return Form{REST, typeJSON}
+	case "envd":
+		return envdForm(path, h)
+	case "files":
+		return Form{Files, typeJSON}
+	case "interpreter":
+		return interpreterForm(path)
+	case "":
+		return guess(path, h)
+	default: // mcp and user ports
+		return portForm(h)
+	}
+}
 
-// EndStreamFrame is the end-of-stream frame of a Connect stream that carries the
-// refusal; it is JSON whatever the stream's codec.
-func EndStreamFrame(r *Refusal) []byte { return endStreamFrame(r) }
+// envdForm reads the protocol from the content type, as envd does.
+func envdForm(path string, h http.Header) Form {
+	if path == "/files" || strings.HasPrefix(path, "/files/") {
+		return Form{Files, typeJSON}
+	}
+	ct := mediaType(h)
+	switch {
+	case strings.HasPrefix(ct, "application/connect+"):
+		return Form{ConnectStream, echo(ct, "application/connect")}
+	case strings.HasPrefix(ct, "application/grpc-web"):
+		return Form{GRPCWeb, echo(ct, "application/grpc-web")}
+	case strings.HasPrefix(ct, "application/grpc"):
+		return Form{GRPC, echo(ct, "application/grpc")}
+	case isRPC(path):
+		return Form{ConnectUnary, typeJSON}
+	default:
+		return Form{REST, typeJSON}
+	}
+}
 
-// ExecuteEvents is the refusal as the code interpreter's last NDJSON lines: an
-// error event and end_of_execution.
-func ExecuteEvents(r *Refusal) []byte { return executeEvents(r) }
+func interpreterForm(path string) Form {
+	switch {
+	case path == "/execute":
+		return Form{Execute, "application/x-ndjson"}
+	case path == "/contexts" || strings.HasPrefix(path, "/contexts/"):
+		return Form{Contexts, typePlain}
+	default:
+		return Form{REST, typeJSON}
+	}
+}
 
-// ConnectCode is the Connect code word the refusal is sent with.
-func ConnectCode(r *Refusal) string { return connectCode(r) }
+// portForm serves whatever speaks to a user's port: a browser, fetch, an MCP
+// client.
+func portForm(h http.Header) Form {
+	if strings.Contains(strings.ToLower(h.Get("Accept")), "json") || strings.Contains(mediaType(h), "json") {
+		return Form{Port, typeJSON}
+	}
+	return Form{Port, typePlain}
+}
 
-func formFor(string, string, http.Header) Form        { return Form{} }
-func write(w http.ResponseWriter, _ Form, r *Refusal) { http.Error(w, r.Reason, r.Status) }
-func endStreamFrame(*Refusal) []byte                  { return nil }
-func executeEvents(*Refusal) []byte                   { return nil }
-func connectCode(*Refusal) string                     { return "permission_denied" }
+// guess serves a request whose host and headers named no sandbox: its client is
+// still one of the SDKs, told by what it sends.
+func guess(path string, h http.Header) Form {
+	f := envdForm(path, h)
+	if f.Kind != REST {
+		return f
+	}
+	return interpreterForm(path)
+}
+
+func isRPC(path string) bool {
+	return strings.HasPrefix(path, "/process.Process/") || strings.HasPrefix(path, "/filesystem.Filesystem/")
+}
+
+// mediaType is the request's content type in lower case, without parameters:
+// Python's client compares the response's with it exactly.
+func mediaType(h http.Header) string {
+	ct, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(ct))
+}
+
+// echo is the request's content type where it is one of the protocol's own;
+// nothing else of the client's is put in a response header.
+func echo(ct, protocol string) string {
+	switch ct {
+	case protocol + "+json", protocol + "+proto":
+		return ct
+	}
+	if protocol == "application/connect" {
+		return protocol + "+json"
+	}
+	return protocol
+}

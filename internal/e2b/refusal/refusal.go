@@ -19,12 +19,14 @@ const (
 	CodeInvalid       Code = "invalid"        // the request could not be decoded
 	CodeTooLarge      Code = "too_large"      // over a size limit
 	CodeTimeout       Code = "read_timeout"   // the client's body did not arrive in time
+	CodeDeadline      Code = "deadline"       // the client's own deadline had passed
 	CodeUnsupported   Code = "unsupported"    // an encoding or protocol we do not speak
 	CodeUnauthorized  Code = "unauthorized"   // no or wrong gateway key
 	CodeGuardFailed   Code = "guard_failed"   // no verdict, so no run
 	CodeOverload      Code = "overload"       // our own limits; retry later
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
 	CodeOutputLimit   Code = "output_limit"   // the process wrote more than it may
+	CodeWallClock     Code = "wall_clock"     // the process ran longer than it may
 	CodeUpstreamIdle  Code = "upstream_idle"  // the upstream went silent
 	CodeShuttingDown  Code = "shutting_down"  // the gateway is stopping
 	CodeInternalError Code = "internal_error" // a fault of ours; nothing was forwarded
@@ -57,7 +59,7 @@ func (r *Refusal) Unwrap() error { return r.Err }
 
 // New returns a Refusal with the status that belongs to the code.
 func New(code Code, reason string) *Refusal {
-	return &Refusal{Code: code, Status: statuses[code], Reason: reason, Retryable: code == CodeOverload}
+	return &Refusal{Code: code, Status: statuses[code], Reason: reason, Retryable: code == CodeOverload || code == CodeShuttingDown}
 }
 
 // statuses has one status per code. E2B's SDKs replace the message of 401, 404,
@@ -70,12 +72,14 @@ var statuses = map[Code]int{
 	CodeInvalid:       http.StatusBadRequest,
 	CodeTooLarge:      http.StatusRequestEntityTooLarge,
 	CodeTimeout:       http.StatusRequestTimeout,
+	CodeDeadline:      http.StatusRequestTimeout,
 	CodeUnsupported:   http.StatusUnsupportedMediaType,
 	CodeUnauthorized:  http.StatusUnauthorized,
 	CodeGuardFailed:   http.StatusForbidden,
 	CodeOverload:      http.StatusTooManyRequests,
 	CodeUpstream:      http.StatusBadGateway,
 	CodeOutputLimit:   http.StatusForbidden,
+	CodeWallClock:     http.StatusForbidden,
 	CodeUpstreamIdle:  http.StatusGatewayTimeout,
 	CodeShuttingDown:  http.StatusServiceUnavailable,
 	CodeInternalError: http.StatusInternalServerError,

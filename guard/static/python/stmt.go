@@ -1,0 +1,863 @@
+package python
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/tree"
+)
+
+// parse reads a text into a tree. It never fails: what cannot be read is
+// skipped and counted.
+func parse(src string) *tree.Tree {
+	p := &parser{t: tree.New(src), src: src, notebook: true}
+
+	if strings.HasPrefix(src, "\ufeff") {
+		p.pos = 3
+		p.lineStart = 3
+	}
+
+	if x := p.cellMagic(); x != 0 {
+		p.t.Root = p.t.Add(tree.Node{Kind: tree.Block, End: uint32(len(src)), A: x})
+
+		return p.t
+	}
+
+	p.next()
+
+	var l tree.List
+	for p.tok != tokEOF {
+		p.line(&l)
+	}
+
+	p.t.Root = p.t.Add(tree.Node{Kind: tree.Block, End: uint32(len(src)), A: l.First})
+
+	return p.t
+}
+
+// line parses the statements of one logical line, with the blocks they open.
+func (p *parser) line(l *tree.List) {
+	if p.tok == tokNewline {
+		p.next()
+
+		return
+	}
+
+	if !p.enter() {
+		p.skipLine()
+
+		return
+	}
+	defer func() { p.depth-- }()
+
+	at := p.pos
+	p.nest = 0
+
+	// The token was read when brackets may have been open.
+	if p.tok == tokOp && (p.op == '(' || p.op == '[' || p.op == '{') {
+		p.nest = 1
+	}
+
+	p.statement(l)
+
+	if p.pos == at && p.tok != tokEOF {
+		// Nothing was taken; take one token.
+		p.t.Fail(p.start)
+		p.next()
+	}
+}
+
+// skipLine drops tokens up to the end of the logical line.
+func (p *parser) skipLine() {
+	p.nest = 0
+
+	for p.tok != tokNewline && p.tok != tokEOF {
+		p.next()
+	}
+}
+
+// suite parses what a colon opens: the rest of the line, or the lines indented
+// deeper than col.
+func (p *parser) suite(col int) tree.ID {
+	n := tree.Node{Kind: tree.Block, Start: uint32(p.start)}
+
+	var l tree.List
+
+	if p.is(':') {
+		p.nest = 0
+		p.next()
+	} else {
+		p.t.Fail(p.start)
+		p.skipLine()
+	}
+
+	if p.tok != tokNewline {
+		// Simple statements on the same line.
+		for p.tok != tokNewline && p.tok != tokEOF {
+			at := p.pos
+			p.line(&l)
+
+			if p.tok == tokEOF || p.pos == at || p.lineStart > int(n.Start) {
+				break
+			}
+		}
+	}
+
+	if l.First == 0 {
+		for p.tok != tokEOF {
+			if p.tok == tokNewline {
+				p.next()
+
+				continue
+			}
+
+			if p.indent() <= col {
+				break
+			}
+
+			p.line(&l)
+		}
+	}
+
+	n.A, n.End = l.First, uint32(p.start)
+
+	return p.t.Add(n)
+}
+
+// tail expects the end of a simple statement.
+func (p *parser) tail() {
+	switch {
+	case p.tok == tokNewline || p.is(';'):
+		p.next()
+	case p.tok == tokEOF:
+	default:
+		p.t.Fail(p.start)
+		p.nest = 0
+
+		if p.closes() || p.is(':') || p.is('=') {
+			p.next()
+		}
+	}
+}
+
+// statement parses one statement.
+func (p *parser) statement(l *tree.List) {
+	start := p.start
+
+	switch p.tok {
+	case tokName:
+		if p.word(l) {
+			return
+		}
+	case tokOp:
+		switch p.op {
+		case '@':
+			p.decorated(l)
+
+			return
+		case ';', '%', '!', '?', '/', ',', '%' | '='<<8, '!' | '='<<8, '/' | '/'<<8:
+			if p.magic(l) {
+				return
+			}
+		}
+	}
+
+	x := p.list(bindNone)
+
+	switch {
+	case p.is(':'):
+		p.next()
+
+		if p.tok == tokNewline || p.tok == tokEOF {
+			break
+		}
+
+		ann := p.element(bindNone)
+		l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(ann).Start, End: uint32(p.start), A: ann}))
+
+		if p.is('=') {
+			x = p.assignment(x)
+		}
+	case p.is('=') || p.is(opAugment):
+		x = p.assignment(x)
+	case p.is('?'):
+		// A question to the notebook: name? and name??.
+		for p.is('?') {
+			p.next()
+		}
+	}
+
+	l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: uint32(start), End: uint32(p.lastEnd()), A: x}))
+	p.tail()
+}
+
+// assignment parses "= value" after a target; the value may be an assignment.
+func (p *parser) assignment(x tree.ID) tree.ID {
+	first := tree.ID(0)
+	last := tree.ID(0)
+
+	for p.is('=') || p.is(opAugment) {
+		n := tree.Node{Kind: tree.Assign, Start: uint32(p.start), A: x}
+		if p.op == opAugment {
+			n.Op = p.augmented
+		}
+
+		at := p.end
+		p.next()
+
+		var v tree.ID
+		if m := p.magicValue(at); m != 0 {
+			v = m
+		} else {
+			v = p.list(bindNone)
+		}
+
+		n.End = p.t.At(v).End
+		n.B = v
+		id := p.t.Add(n)
+
+		if first == 0 {
+			first = id
+		} else {
+			// a = b = v: b is a target too.
+			p.t.At(last).B = id
+		}
+
+		last, x = id, v
+	}
+
+	return first
+}
+
+// word parses a statement that starts with a keyword. It returns false if the
+// word is an ordinary name here.
+func (p *parser) word(l *tree.List) bool {
+	start, col := p.start, 0
+	n := tree.Node{Start: uint32(start)}
+	word := p.src[p.start:p.end]
+
+	switch word {
+	case "if", "while", "for", "try", "with", "def", "class", "match", "async", "elif", "else", "except", "finally":
+		col = p.indent()
+	}
+
+	switch word {
+	case "import":
+		p.next()
+		p.imports(l)
+	case "from":
+		p.importFrom(l)
+	case "if", "elif":
+		l.Push(p.t, p.ifStatement(col))
+	case "while":
+		p.next()
+		n.Kind, n.A = tree.While, p.expr(bindNone)
+		n.B = p.suite(col)
+		n.C = p.follow("else", col)
+		n.End = uint32(p.start)
+		l.Push(p.t, p.t.Add(n))
+	case "for":
+		l.Push(p.t, p.forStatement(col))
+	case "try":
+		l.Push(p.t, p.tryStatement(col))
+	case "with":
+		l.Push(p.t, p.withStatement(col))
+	case "async":
+		p.next()
+
+		switch {
+		case p.keyword("for"):
+			l.Push(p.t, p.forStatement(col))
+		case p.keyword("with"):
+			l.Push(p.t, p.withStatement(col))
+		case p.keyword("def"):
+			l.Push(p.t, p.function(col, 0))
+		default:
+			p.t.Fail(p.start)
+		}
+	case "def":
+		l.Push(p.t, p.function(col, 0))
+	case "class":
+		l.Push(p.t, p.class(col, 0))
+	case "else", "finally", "except":
+		// Without what it belongs to: the code is broken, and read all the same.
+		p.t.Fail(p.start)
+		p.next()
+
+		if word == "except" && !p.is(':') {
+			p.list(bindNone)
+		}
+
+		l.Push(p.t, p.suite(col))
+	case "return", "raise":
+		n.Kind = tree.Return
+		if word == "raise" {
+			n.Kind = tree.Raise
+		}
+
+		p.next()
+
+		if !p.endsList() {
+			n.A = p.list(bindNone)
+		}
+
+		if p.keyword("from") {
+			p.next()
+
+			l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: uint32(start), A: p.expr(bindNone)}))
+		}
+
+		n.End = uint32(p.lastEnd())
+		l.Push(p.t, p.t.Add(n))
+		p.tail()
+	case "del", "global", "nonlocal", "assert":
+		n.Kind = map[string]tree.Kind{
+			"del": tree.Delete, "global": tree.Global, "nonlocal": tree.Global, "assert": tree.Expr,
+		}[word]
+
+		p.next()
+		n.A = p.list(bindNone)
+		n.End = uint32(p.lastEnd())
+		l.Push(p.t, p.t.Add(n))
+		p.tail()
+	case "pass", "break", "continue":
+		l.Push(p.t, p.named(tree.Jump))
+		p.next()
+		p.tail()
+	case "print", "exec":
+		// Python 2's statements are read as calls.
+		if c := p.peek(); !(identByte[c] || c == '"' || c == '\'') || p.nextIsOperatorWord() {
+			return false
+		}
+
+		callee := p.named(tree.Name)
+		p.next()
+
+		n.Kind, n.A, n.Start = tree.Call, callee, uint32(p.start)
+		n.B = p.expr(bindNone)
+
+		if p.keyword("in") {
+			p.next()
+			p.list(bindNone)
+		}
+
+		n.End = uint32(p.lastEnd())
+		call := p.t.Add(n)
+		l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: uint32(start), End: n.End, A: call}))
+
+		for p.is(',') {
+			p.next()
+
+			if !p.endsList() {
+				x := p.expr(bindNone)
+				l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(x).Start, End: uint32(p.start), A: x}))
+			}
+		}
+
+		p.tail()
+	case "match":
+		return p.matchStatement(l, col)
+	case "type":
+		if !identByte[p.peek()] || p.nextIsOperatorWord() {
+			return false
+		}
+
+		p.next() // What follows reads as an assignment.
+
+		return false
+	default:
+		return false
+	}
+
+	return true
+}
+
+// peek is the first byte of the next token, on the same line.
+func (p *parser) peek() byte {
+	i := p.pos
+	for i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t') {
+		i++
+	}
+
+	return p.byteAt(i)
+}
+
+// nextIsOperatorWord says whether the next token is a word that makes the
+// current name an operand.
+func (p *parser) nextIsOperatorWord() bool {
+	i := p.pos
+	for i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t') {
+		i++
+	}
+
+	j := i
+	for j < len(p.src) && identByte[p.src[j]] {
+		j++
+	}
+
+	switch p.src[i:j] {
+	case "in", "is", "and", "or", "not", "if", "else", "for", "as":
+		return true
+	}
+
+	return false
+}
+
+func (p *parser) nextIsEllipsis() bool {
+	return strings.HasPrefix(strings.TrimLeft(p.src[p.pos:], " \t"), "...")
+}
+
+func (p *parser) imports(l *tree.List) {
+	for p.tok == tokName {
+		start, end := p.start, p.end
+		first := p.named(tree.Name)
+		p.next()
+
+		for p.is('.') {
+			p.next()
+
+			if p.tok == tokName {
+				end = p.end
+				p.next()
+			}
+		}
+
+		n := tree.Node{Kind: tree.Import, Start: uint32(start), End: uint32(end)}
+		if alt := p.t.At(first).Alt; alt != 0 {
+			n.Alt = alt
+		}
+
+		if p.keyword("as") {
+			p.next()
+
+			a := tree.Node{Kind: tree.Alias, Start: uint32(start), End: uint32(end), Alt: n.Alt}
+			a.A = p.named(tree.Name)
+			n.A = p.t.Add(a)
+
+			p.next()
+		}
+
+		l.Push(p.t, p.t.Add(n))
+
+		if !p.is(',') {
+			break
+		}
+
+		p.next()
+	}
+
+	p.tail()
+}
+
+func (p *parser) importFrom(l *tree.List) {
+	p.next()
+
+	n := tree.Node{Kind: tree.Import, Flag: tree.FlagFrom, Start: uint32(p.start), End: uint32(p.start)}
+
+	for p.is('.') || p.tok == tokName && !p.keyword("import") {
+		if p.tok == tokName {
+			if x := p.named(tree.Name); p.t.At(x).Alt != 0 {
+				n.Alt = p.t.At(x).Alt
+			}
+		}
+
+		n.End = uint32(p.end)
+		p.next()
+	}
+
+	if p.keyword("import") {
+		p.next()
+	} else {
+		p.t.Fail(p.start)
+	}
+
+	paren := p.is('(')
+	if paren {
+		p.next()
+	}
+
+	var names tree.List
+
+	for p.tok == tokName || p.is('*') {
+		a := p.named(tree.Alias)
+		p.next()
+
+		if p.keyword("as") {
+			p.next()
+
+			x := p.named(tree.Name)
+			p.t.At(a).A = x
+
+			p.next()
+		}
+
+		names.Push(p.t, a)
+
+		if !p.is(',') {
+			break
+		}
+
+		p.next()
+	}
+
+	if paren {
+		p.close(')')
+	}
+
+	n.A = names.First
+	l.Push(p.t, p.t.Add(n))
+	p.tail()
+}
+
+// follow parses a block that the word opens, if it stands at the column.
+func (p *parser) follow(word string, col int) tree.ID {
+	p.blankLines()
+
+	if !p.keyword(word) || p.indent() != col {
+		return 0
+	}
+
+	p.next()
+
+	return p.suite(col)
+}
+
+func (p *parser) blankLines() {
+	for p.tok == tokNewline {
+		p.next()
+	}
+}
+
+func (p *parser) ifStatement(col int) tree.ID {
+	var (
+		first tree.ID
+		last  tree.ID
+	)
+
+	for {
+		n := tree.Node{Kind: tree.If, Start: uint32(p.start)}
+		p.next()
+		n.A = p.expr(bindNone)
+		n.B = p.suite(col)
+		n.End = uint32(p.start)
+		id := p.t.Add(n)
+
+		if first == 0 {
+			first = id
+		} else {
+			p.t.At(last).C = id
+		}
+
+		last = id
+
+		p.blankLines()
+
+		if !p.keyword("elif") || p.indent() != col {
+			break
+		}
+	}
+
+	if c := p.follow("else", col); c != 0 {
+		p.t.At(last).C = c
+	}
+
+	return first
+}
+
+func (p *parser) forStatement(col int) tree.ID {
+	n := tree.Node{Kind: tree.For, Start: uint32(p.start)}
+	p.next()
+	n.A = p.list(bindTarget)
+
+	if p.keyword("in") {
+		p.next()
+	}
+
+	n.B = p.list(bindNone)
+	n.C = p.suite(col)
+
+	if c := p.follow("else", col); c != 0 {
+		// Runs after the loop: it is part of the body for our purpose.
+		p.t.At(c).Next = p.t.At(n.C).A
+		p.t.At(n.C).A = c
+	}
+
+	n.End = uint32(p.start)
+
+	return p.t.Add(n)
+}
+
+func (p *parser) tryStatement(col int) tree.ID {
+	n := tree.Node{Kind: tree.Try, Start: uint32(p.start)}
+	p.next()
+	n.A = p.suite(col)
+
+	var l tree.List
+
+	for {
+		p.blankLines()
+
+		if p.indent() != col {
+			break
+		}
+
+		switch {
+		case p.keyword("except"):
+			p.next()
+
+			if p.is('*') {
+				p.next()
+			}
+
+			if !p.is(':') {
+				x := p.list(bindNone)
+				if p.keyword("as") {
+					x = p.as(x)
+				}
+
+				l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(x).Start, End: uint32(p.start), A: x}))
+			}
+		case p.keyword("else"), p.keyword("finally"):
+			p.next()
+		default:
+			n.B, n.End = l.First, uint32(p.start)
+
+			return p.t.Add(n)
+		}
+
+		l.Push(p.t, p.suite(col))
+	}
+
+	n.B, n.End = l.First, uint32(p.start)
+
+	return p.t.Add(n)
+}
+
+func (p *parser) withStatement(col int) tree.ID {
+	n := tree.Node{Kind: tree.With, Start: uint32(p.start)}
+	p.next()
+
+	var l tree.List
+
+	for !p.is(':') && p.tok != tokNewline && p.tok != tokEOF {
+		x := p.expr(bindNone)
+		if p.keyword("as") {
+			x = p.as(x)
+		}
+
+		l.Push(p.t, x)
+
+		if !p.is(',') {
+			break
+		}
+
+		p.next()
+	}
+
+	n.A = l.First
+	n.B = p.suite(col)
+	n.End = uint32(p.start)
+
+	return p.t.Add(n)
+}
+
+// function parses from "def" on.
+func (p *parser) function(col int, decorators tree.ID) tree.ID {
+	p.next()
+
+	id := p.named(tree.Func)
+
+	if p.tok == tokName {
+		p.next()
+	}
+
+	p.typeParameters()
+
+	var params, body tree.ID
+
+	if p.is('(') {
+		p.next()
+		params = p.parameters(')', true)
+		p.close(')')
+	}
+
+	var returns tree.ID
+
+	if p.is(opArrow) {
+		p.next()
+
+		returns = p.expr(bindNone)
+	}
+
+	body = p.suite(col)
+
+	if returns != 0 {
+		// Evaluated when the function is defined, as a decorator is.
+		p.t.At(returns).Next = decorators
+		decorators = returns
+	}
+
+	f := p.t.At(id)
+	f.A, f.B, f.C = params, body, decorators
+
+	return id
+}
+
+// typeParameters skips [T: bound] after a name.
+func (p *parser) typeParameters() {
+	if p.is('[') {
+		p.subscript()
+	}
+}
+
+func (p *parser) class(col int, decorators tree.ID) tree.ID {
+	p.next()
+
+	id := p.named(tree.Class)
+
+	if p.tok == tokName {
+		p.next()
+	}
+
+	p.typeParameters()
+
+	var bases tree.ID
+	if p.is('(') {
+		bases = p.arguments()
+	}
+
+	body := p.suite(col)
+	c := p.t.At(id)
+	c.A, c.B, c.C = bases, body, decorators
+
+	return id
+}
+
+func (p *parser) decorated(l *tree.List) {
+	col := p.indent()
+
+	var d tree.List
+
+	for p.is('@') {
+		p.next()
+		d.Push(p.t, p.expr(bindNone))
+
+		if p.tok != tokNewline {
+			p.tail()
+		}
+
+		p.blankLines()
+	}
+
+	if p.keyword("async") {
+		p.next()
+	}
+
+	switch {
+	case p.keyword("def"):
+		l.Push(p.t, p.function(col, d.First))
+	case p.keyword("class"):
+		l.Push(p.t, p.class(col, d.First))
+	default:
+		p.t.Fail(p.start)
+
+		for x := d.First; x != 0; {
+			next := p.t.At(x).Next
+			p.t.At(x).Next = 0
+			l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(x).Start, End: p.t.At(x).End, A: x}))
+			x = next
+		}
+	}
+}
+
+// matchStatement parses a match statement, or says that the word is a name
+// here.
+func (p *parser) matchStatement(l *tree.List, col int) bool {
+	if c := p.peek(); c == '=' || c == '.' && !p.nextIsEllipsis() || c == ',' || c == ')' || c == ':' || c == ';' || c == 0 ||
+		c == '\n' || c == '\r' || p.nextIsOperatorWord() {
+		return false
+	}
+
+	saved, nodes := *p, len(p.t.Nodes)
+	errors, first := p.t.Errors, p.t.FirstError
+	n := tree.Node{Kind: tree.Match, Start: uint32(p.start)}
+
+	p.next()
+	n.A = p.list(bindNone)
+
+	colon := p.is(':')
+	if colon {
+		p.next()
+	}
+
+	if !colon || p.tok != tokNewline {
+		p.t.Nodes = p.t.Nodes[:nodes]
+		p.t.Errors, p.t.FirstError = errors, first
+		*p = saved
+
+		return false
+	}
+
+	var cases tree.List
+
+	for p.tok != tokEOF {
+		if p.tok == tokNewline {
+			p.next()
+
+			continue
+		}
+
+		in := p.indent()
+		if in <= col {
+			break
+		}
+
+		if !p.keyword("case") {
+			p.line(&cases)
+
+			continue
+		}
+
+		c := tree.Node{Kind: tree.Case, Start: uint32(p.start)}
+		p.next()
+		c.A = p.pattern()
+
+		if p.keyword("if") {
+			p.next()
+
+			c.B = p.expr(bindNone)
+		}
+
+		c.C = p.suite(in)
+		c.End = uint32(p.start)
+		cases.Push(p.t, p.t.Add(c))
+	}
+
+	n.B, n.End = cases.First, uint32(p.start)
+	l.Push(p.t, p.t.Add(n))
+
+	return true
+}
+
+// pattern parses what stands after "case".
+func (p *parser) pattern() tree.ID {
+	start := p.start
+
+	var l tree.List
+
+	for !p.endsList() {
+		x := p.element(bindCond)
+		if p.keyword("as") {
+			x = p.as(x)
+		}
+
+		l.Push(p.t, x)
+
+		if !p.is(',') {
+			break
+		}
+
+		p.next()
+	}
+
+	return p.t.Add(tree.Node{Kind: tree.Seq, Op: '(', Start: uint32(start), End: uint32(p.start), A: l.First})
+}

@@ -1,0 +1,51 @@
+package envd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+)
+
+// UnwrapList rewrites the body of a List response (JSON or protobuf, gzip or
+// not, as its headers say) so that it shows the commands clients started, not
+// the wrapper around them. It edits the headers to match. A body in which
+// nothing is wrapped is returned as it came. Reading more than maxBytes, before
+// or after decompression, is an error.
+func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
+	raw, err := readCapped(body, maxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading process list: %w", err)
+	}
+	var codec Codec
+	switch base, _, _ := mime.ParseMediaType(h.Get(headerContentType)); base {
+	case "application/json":
+		codec = JSON
+	case "application/proto":
+		codec = Proto
+	default:
+		return nil, fmt.Errorf("reading process list: unexpected content type %s", quote(base))
+	}
+	payload, err := readBare(bytes.NewReader(raw), h.Get(headerContentEncoding) == "gzip", maxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading process list: %w", err)
+	}
+	var list processpb.ListResponse
+	unknown, err := unmarshal(codec, payload, &list)
+	if err != nil {
+		return nil, fmt.Errorf("reading process list: %w", err)
+	}
+	changed := false
+	for _, p := range list.GetProcesses() {
+		changed = Unwrap(p.GetConfig()) || changed
+	}
+	if !changed {
+		return raw, nil
+	}
+	h.Del(headerContentEncoding)
+	h.Del("Content-Length")
+	return marshal(codec, &list, unknown)
+}

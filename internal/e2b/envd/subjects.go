@@ -1,0 +1,182 @@
+package envd
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/codeenv"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/filesystempb"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+// systemTag puts a process outside the sandbox's own limits in envd.
+const systemTag = "_system"
+
+// Subjects returns what a guard must see of the message; h gives the user
+// (Authorization). It refuses without a guard what no legitimate call sends.
+// A message that only attaches to, signals or lists processes has no subjects.
+func (m *Message) Subjects(h http.Header) ([]guard.Subject, *refusal.Refusal) {
+	subjects, r := m.subjects()
+	if r != nil {
+		return nil, r
+	}
+	if user := basicUser(h); user != "" {
+		for i := range subjects {
+			label(&subjects[i], guard.LabelUser, user)
+		}
+	}
+	return subjects, nil
+}
+
+func (m *Message) subjects() ([]guard.Subject, *refusal.Refusal) {
+	switch req := m.Proto.(type) {
+	case *processpb.StartRequest:
+		return startSubjects(req)
+	case *processpb.SendInputRequest:
+		return inputSubjects(req.GetProcess(), req.GetInput())
+	case *filesystempb.MoveRequest:
+		return moveSubjects(req)
+	case *filesystempb.RemoveRequest:
+		return fileSubjects("remove", req.GetPath())
+	case *filesystempb.MakeDirRequest:
+		return fileSubjects("mkdir", req.GetPath())
+	case *filesystempb.StatRequest:
+		return fileSubjects("list", req.GetPath())
+	case *filesystempb.ListDirRequest:
+		return fileSubjects("list", req.GetPath())
+	case *filesystempb.WatchDirRequest:
+		return fileSubjects("watch", req.GetPath())
+	case *filesystempb.CreateWatcherRequest:
+		return fileSubjects("watch", req.GetPath())
+	default:
+		return nil, nil
+	}
+}
+
+func startSubjects(req *processpb.StartRequest) ([]guard.Subject, *refusal.Refusal) {
+	p := req.GetProcess()
+	if r := refuseStart(req); r != nil {
+		return nil, r
+	}
+	subjects := argvSubjects(p.GetCmd(), p.GetArgs())
+	subjects = append(subjects, codeenv.Subjects(p.GetEnvs())...)
+	names := strings.Join(codeenv.Names(p.GetEnvs()), ",")
+	for i := range subjects {
+		s := &subjects[i]
+		if s.Target == "" {
+			s.Target = req.GetTag()
+		}
+		if cwd := p.GetCwd(); cwd != "" {
+			label(s, guard.LabelCwd, cwd)
+		}
+		if names != "" {
+			label(s, guard.LabelEnvNames, names)
+		}
+	}
+	return subjects, nil
+}
+
+// refuseStart refuses what envd would run in a way that its own fields do not
+// tell.
+func refuseStart(req *processpb.StartRequest) *refusal.Refusal {
+	p := req.GetProcess()
+	switch {
+	case p.GetCmd() == "":
+		return invalid("The command is empty, so nothing was run. Name a program.")
+	case strings.HasPrefix(p.GetCmd(), "-"):
+		// envd hands cmd to nice(1), which would read it as an option.
+		return policy("A program whose name starts with \"-\" is read as an option by the sandbox. Name the program itself, or its path.")
+	case req.GetTag() == systemTag:
+		return policy("The tag " + systemTag + " is the sandbox's own and puts a process outside its limits. Use another tag.")
+	}
+	fields := slices.Concat([]string{p.GetCmd(), p.GetCwd()}, p.GetArgs())
+	for name, value := range p.GetEnvs() {
+		// envd joins name and value with "=": a name that holds one sets another
+		// variable.
+		if name == "" || strings.Contains(name, "=") {
+			return invalid("The environment variable name " + quote(name) + " is not valid. Names must not be empty or contain \"=\".")
+		}
+		fields = append(fields, name, value)
+	}
+	for _, f := range fields {
+		if strings.ContainsRune(f, 0) {
+			return invalid("A program, argument, folder or environment variable contains a NUL byte, which no process can be given.")
+		}
+	}
+	return nil
+}
+
+// inputSubjects shows what is typed or piped into a process.
+func inputSubjects(p *processpb.ProcessSelector, in *processpb.ProcessInput) ([]guard.Subject, *refusal.Refusal) {
+	var text []byte
+	switch in := in.GetInput().(type) {
+	case *processpb.ProcessInput_Stdin:
+		text = in.Stdin
+	case *processpb.ProcessInput_Pty:
+		text = in.Pty
+	default:
+		return nil, invalid("The input is neither stdin nor pty.")
+	}
+	return []guard.Subject{{Kind: guard.KindInput, Text: string(text), Target: selector(p)}}, nil
+}
+
+func selector(p *processpb.ProcessSelector) string {
+	if tag := p.GetTag(); tag != "" {
+		return tag
+	}
+	return "pid " + strconv.FormatUint(uint64(p.GetPid()), 10)
+}
+
+// moveSubjects judges a move as the removal of its source and a write to its
+// destination. The text that arrives there is not known here.
+func moveSubjects(req *filesystempb.MoveRequest) ([]guard.Subject, *refusal.Refusal) {
+	if why, ok := files.SelfRunning(req.GetDestination()); ok {
+		return nil, policy("Blocked by policy: moving a file to " + quote(req.GetDestination()) + " (" + why +
+			") makes its content run by itself, and the content of a moved file is not known to the gateway. Write the file with its content instead.")
+	}
+	from, r := fileSubjects("remove", req.GetSource())
+	if r != nil {
+		return nil, r
+	}
+	to, r := fileSubjects("move", req.GetDestination())
+	return append(from, to...), r
+}
+
+func fileSubjects(action, path string) ([]guard.Subject, *refusal.Refusal) {
+	if strings.ContainsRune(path, 0) {
+		return nil, invalid("The path contains a NUL byte, which no file system knows.")
+	}
+	s := guard.Subject{Kind: guard.KindFile, Target: path}
+	label(&s, guard.LabelAction, action)
+	return []guard.Subject{s}, nil
+}
+
+func policy(reason string) *refusal.Refusal { return refusal.New(refusal.CodePolicy, reason) }
+
+func label(s *guard.Subject, key, value string) {
+	if s.Labels == nil {
+		s.Labels = make(map[string]string)
+	}
+	s.Labels[key] = value
+}
+
+// basicUser is the user a call runs as: envd takes it from the Basic
+// credentials and ignores the password. "" is the sandbox's default user.
+func basicUser(h http.Header) string {
+	scheme, value, _ := strings.Cut(h.Get(headerAuthorization), " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return ""
+	}
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(value))
+	if err != nil {
+		return ""
+	}
+	user, _, _ := strings.Cut(string(decoded), ":")
+	return user
+}

@@ -100,14 +100,14 @@ const (
 
 // The operations of the code interpreter and of the other ports.
 const (
-	CodeRun            Operation = "code.run"
-	CodeHealth         Operation = "code.health"
-	CodeDocs           Operation = "code.docs"
-	ContextCreate      Operation = "context.create"
-	ContextList        Operation = "context.list"
-	ContextRestart     Operation = "context.restart"
-	ContextDelete      Operation = "context.delete"
-	MCPCall            Operation = "mcp.call"
-	PortRequest        Operation = "port.request"
-	DataPlanePreflight Operation = "data.preflight"
+	CodeRun        Operation = "code.run"
+	CodeHealth     Operation = "code.health"
+	CodeDocs       Operation = "code.docs"
+	ContextCreate  Operation = "context.create"
+	ContextList    Operation = "context.list"
+	ContextRestart Operation = "context.restart"
+	ContextDelete  Operation = "context.delete"
+	MCPCall        Operation = "mcp.call"
+	PortRequest    Operation = "port.request"
+	Preflight      Operation = "http.preflight"
 )

@@ -1,0 +1,175 @@
+package route
+
+import "slices"
+
+// Reasons shared by many rows. A Deny's text is the end of a sentence: "e2bguard
+// does not allow <operation>: …".
+const (
+	later        = "this release does not open it"
+	account      = "it changes the E2B account, not a sandbox; use E2B's own dashboard or API for it"
+	internalOnly = "only E2B's own orchestrator may call it, never a client"
+	byPolicy     = "decided by the option persistence"
+	readsOnly    = "reads only, and what it shows belongs to the account's key"
+	preflight    = "a browser's preflight: no body, no credentials, no effect"
+	inSandbox    = "reads or ends what already runs in the sandbox"
+)
+
+// Table returns every row, in the order documentation shows them. Where two rows
+// of one plane and method match a path, a literal segment wins over a variable.
+func Table() []Row { return slices.Clone(table) }
+
+var table = slices.Concat(controlRows, templateRows, volumeRows, accountRows, envdRows, filesRows, interpreterRows, portRows)
+
+var controlRows = []Row{
+	{Control, "GET", "/health", ControlHealth, Allow, "says only that the API is up"},
+
+	{Control, "POST", "/sandboxes", SandboxCreate, Guard, ""},
+	{Control, "POST", "/v2/sandboxes", SandboxCreate, Guard, ""},
+	{Control, "POST", "/sandboxes/{sandboxID}/connect", SandboxConnect, Guard, ""},
+	{Control, "POST", "/v2/sandboxes/{sandboxID}/connect", SandboxConnect, Guard, ""},
+	{Control, "POST", "/sandboxes/{sandboxID}/resume", SandboxResume, Guard, ""},
+	{Control, "POST", "/sandboxes/{sandboxID}/fork", SandboxFork, Guard, byPolicy},
+	{Control, "POST", "/sandboxes/{sandboxID}/pause", SandboxPause, Guard, byPolicy},
+	{Control, "POST", "/sandboxes/{sandboxID}/snapshots", SandboxSnapshot, Guard, byPolicy},
+	{Control, "POST", "/sandboxes/{sandboxID}/timeout", SandboxTimeout, Guard, ""},
+	{Control, "POST", "/sandboxes/{sandboxID}/refreshes", SandboxRefresh, Guard, ""},
+	{Control, "PUT", "/sandboxes/{sandboxID}/network", SandboxNetwork, Guard, ""},
+
+	{Control, "DELETE", "/sandboxes/{sandboxID}", SandboxKill, Allow, inSandbox},
+	{Control, "GET", "/sandboxes/{sandboxID}", SandboxInfo, Allow, readsOnly},
+	{Control, "GET", "/sandboxes", SandboxList, Allow, readsOnly},
+	{Control, "GET", "/v2/sandboxes", SandboxList, Allow, readsOnly},
+	{Control, "GET", "/sandboxes/metrics", SandboxMetricsList, Allow, readsOnly},
+	{Control, "GET", "/sandboxes/{sandboxID}/metrics", SandboxMetrics, Allow, readsOnly},
+	{Control, "GET", "/sandboxes/{sandboxID}/logs", SandboxLogs, Allow, readsOnly},
+	{Control, "GET", "/v2/sandboxes/{sandboxID}/logs", SandboxLogs, Allow, readsOnly},
+	{Control, "GET", "/snapshots", SnapshotList, Allow, readsOnly},
+
+	{Control, "OPTIONS", "/{path...}", Preflight, Allow, preflight},
+}
+
+var templateRows = []Row{
+	{Control, "GET", "/templates", TemplateList, Allow, readsOnly},
+	{Control, "GET", "/v2/templates", TemplateList, Allow, readsOnly},
+	{Control, "GET", "/templates/{templateID}", TemplateInfo, Allow, readsOnly},
+	{Control, "GET", "/templates/aliases/{alias}", TemplateAlias, Allow, readsOnly},
+	{Control, "GET", "/templates/{templateID}/tags", TemplateTags, Allow, readsOnly},
+	{Control, "GET", "/templates/{templateID}/builds/{buildID}/status", TemplateBuildStatus, Allow, readsOnly},
+	{Control, "GET", "/templates/{templateID}/builds/{buildID}/logs", TemplateBuildLogs, Allow, readsOnly},
+
+	{Control, "POST", "/v3/templates", TemplateCreate, Deny, later},
+	{Control, "POST", "/v2/templates", TemplateCreate, Deny, later},
+	{Control, "POST", "/templates", TemplateCreate, Deny, later},
+	{Control, "POST", "/templates/{templateID}", TemplateRebuild, Deny, later},
+	{Control, "POST", "/templates/{templateID}/builds/{buildID}", TemplateBuild, Deny, later},
+	{Control, "POST", "/v2/templates/{templateID}/builds/{buildID}", TemplateBuild, Deny, later},
+	{Control, "GET", "/templates/{templateID}/files/{hash}", TemplateFile, Deny, "its answer is a URL that takes build files past the gateway; " + later},
+	{Control, "PATCH", "/templates/{templateID}", TemplateUpdate, Deny, account},
+	{Control, "PATCH", "/v2/templates/{templateID}", TemplateUpdate, Deny, account},
+	{Control, "DELETE", "/templates/{templateID}", TemplateDelete, Deny, "it deletes a template or snapshot for everyone on the account; " + later},
+	{Control, "POST", "/templates/tags", TemplateTagAssign, Deny, account},
+	{Control, "DELETE", "/templates/tags", TemplateTagDelete, Deny, account},
+}
+
+var volumeRows = []Row{
+	{Control, "GET", "/volumes", VolumeList, Allow, readsOnly},
+	{Control, "POST", "/volumes", VolumeCreate, Deny, "its answer holds a token that opens the volume past the gateway; " + later},
+	{Control, "GET", "/volumes/{volumeID}", VolumeInfo, Deny, "its answer holds a token that opens the volume past the gateway; " + later},
+	{Control, "DELETE", "/volumes/{volumeID}", VolumeDelete, Deny, "it deletes a volume for everyone on the account; " + later},
+
+	{Volume, "GET", "/volumecontent/{volumeID}/file", VolumeFileRead, Deny, later},
+	{Volume, "PUT", "/volumecontent/{volumeID}/file", VolumeFileWrite, Deny, later},
+	{Volume, "GET", "/volumecontent/{volumeID}/dir", VolumeDirList, Deny, later},
+	{Volume, "POST", "/volumecontent/{volumeID}/dir", VolumeDirMake, Deny, later},
+	{Volume, "GET", "/volumecontent/{volumeID}/path", VolumePathInfo, Deny, later},
+	{Volume, "PATCH", "/volumecontent/{volumeID}/path", VolumePathUpdate, Deny, later},
+	{Volume, "DELETE", "/volumecontent/{volumeID}/path", VolumePathRemove, Deny, later},
+}
+
+var accountRows = []Row{
+	{Control, "GET", "/teams", TeamList, Deny, "its answer holds the teams' API keys"},
+	{Control, "GET", "/teams/{teamID}/metrics", TeamMetrics, Allow, readsOnly},
+	{Control, "GET", "/teams/{teamID}/metrics/max", TeamMetrics, Allow, readsOnly},
+
+	{Control, "GET", "/secrets", SecretList, Deny, account},
+	{Control, "POST", "/secrets", SecretCreate, Deny, account},
+	{Control, "GET", "/secrets/{secretID}", SecretInfo, Deny, account},
+	{Control, "POST", "/secrets/{secretID}", SecretUpdate, Deny, account},
+	{Control, "DELETE", "/secrets/{secretID}", SecretDelete, Deny, account},
+
+	{Control, "GET", "/api-keys", APIKeyList, Deny, account},
+	{Control, "POST", "/api-keys", APIKeyCreate, Deny, account},
+	{Control, "PATCH", "/api-keys/{apiKeyID}", APIKeyUpdate, Deny, account},
+	{Control, "DELETE", "/api-keys/{apiKeyID}", APIKeyDelete, Deny, account},
+	{Control, "POST", "/access-tokens", AccessTokenCreate, Deny, account},
+	{Control, "DELETE", "/access-tokens/{accessTokenID}", AccessTokenDelete, Deny, account},
+
+	{Control, "GET", "/nodes", NodeList, Deny, account},
+	{Control, "GET", "/nodes/{nodeID}", NodeInfo, Deny, account},
+	{Control, "POST", "/nodes/{nodeID}", NodeUpdate, Deny, account},
+	{Control, "POST", "/admin/teams/{teamID}/sandboxes/kill", AdminKillSandboxes, Deny, account},
+	{Control, "GET", "/admin/sandboxes/running-counts", AdminCountSandboxes, Deny, account},
+	{Control, "POST", "/admin/teams/{teamID}/builds/cancel", AdminCancelBuilds, Deny, account},
+	{Control, "POST", "/admin/teams/{teamID}/api-keys", AdminAPIKeyCreate, Deny, account},
+	{Control, "DELETE", "/admin/teams/{teamID}/api-keys/{apiKeyID}", AdminAPIKeyDelete, Deny, account},
+}
+
+var envdRows = []Row{
+	{Envd, "POST", "/process.Process/Start", ProcessStart, Guard, ""},
+	{Envd, "POST", "/process.Process/Connect", ProcessConnect, Guard, ""},
+	{Envd, "POST", "/process.Process/SendInput", ProcessSendInput, Deny, "text typed or piped into a running process cannot be judged yet; " + later + "; pass the input in the command or in a file"},
+	{Envd, "POST", "/process.Process/StreamInput", ProcessStreamInput, Deny, "text typed or piped into a running process cannot be judged yet; " + later + "; pass the input in the command or in a file"},
+	{Envd, "POST", "/process.Process/CloseStdin", ProcessCloseStdin, Guard, ""},
+	{Envd, "POST", "/process.Process/SendSignal", ProcessSendSignal, Guard, ""},
+	{Envd, "POST", "/process.Process/Update", ProcessUpdate, Guard, ""},
+	{Envd, "POST", "/process.Process/List", ProcessList, Guard, ""},
+
+	{Envd, "POST", "/filesystem.Filesystem/Stat", FilesystemStat, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/ListDir", FilesystemListDir, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/MakeDir", FilesystemMakeDir, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/Move", FilesystemMove, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/Remove", FilesystemRemove, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/WatchDir", FilesystemWatchDir, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/CreateWatcher", FilesystemCreateWatcher, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/GetWatcherEvents", FilesystemGetWatcherEvents, Guard, ""},
+	{Envd, "POST", "/filesystem.Filesystem/RemoveWatcher", FilesystemRemoveWatcher, Guard, ""},
+
+	{Envd, "GET", "/health", EnvdHealth, Allow, "says only that the sandbox is up"},
+	{Envd, "GET", "/envs", EnvdEnvs, Allow, "reads the default environment, which whoever may run a command can read too"},
+	{Envd, "GET", "/metrics", EnvdMetrics, Allow, "reads the sandbox's load"},
+
+	{Envd, "*", "/init", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/freeze", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/unfreeze", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/collapse", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/fsfreeze", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/fsthaw", EnvdInternal, Deny, internalOnly},
+	{Envd, "*", "/upgrade", EnvdInternal, Deny, internalOnly},
+
+	{Envd, "OPTIONS", "/{path...}", Preflight, Allow, preflight},
+}
+
+var filesRows = []Row{
+	{Files, "GET", "/files", FilesRead, Guard, ""},
+	{Files, "POST", "/files", FilesWrite, Guard, ""},
+	{Files, "POST", "/files/compose", FilesCompose, Deny, later + "; join the files with a command"},
+	{Files, "OPTIONS", "/files", Preflight, Allow, preflight},
+	{Files, "OPTIONS", "/files/compose", Preflight, Allow, preflight},
+}
+
+var interpreterRows = []Row{
+	{Interpreter, "POST", "/execute", CodeRun, Guard, ""},
+	{Interpreter, "POST", "/contexts", ContextCreate, Guard, ""},
+	{Interpreter, "GET", "/contexts", ContextList, Allow, readsOnly},
+	{Interpreter, "POST", "/contexts/{contextID}/restart", ContextRestart, Allow, inSandbox},
+	{Interpreter, "DELETE", "/contexts/{contextID}", ContextDelete, Allow, inSandbox},
+	{Interpreter, "GET", "/health", CodeHealth, Allow, "says only that the interpreter is up"},
+	{Interpreter, "GET", "/docs", CodeDocs, Deny, "no E2B client needs the interpreter's own documentation"},
+	{Interpreter, "GET", "/openapi.json", CodeDocs, Deny, "no E2B client needs the interpreter's own documentation"},
+	{Interpreter, "OPTIONS", "/{path...}", Preflight, Allow, preflight},
+}
+
+var portRows = []Row{
+	{MCP, "*", "/{path...}", MCPCall, Deny, later},
+	{Port, "*", "/{path...}", PortRequest, Guard, "decided by the option ports"},
+}

@@ -1,0 +1,33 @@
+// Runs groups of scenarios against one target and prints what came of each as
+// JSON: {"<group>: <name>": {value} | {error}}. A process of its own, because
+// extra root certificates and the resolver hook are read when Node starts.
+//
+// Usage: node scenarios/run.mjs '{"sdk":"e2b","groups":["files"],"options":{…}}'
+import { groups, sdks } from './index.mjs'
+
+const request = JSON.parse(process.argv[2])
+const { Sandbox } = await import(sdks[request.sdk])
+
+/** Takes what differs from run to run out of a value. */
+function normalise(value, sandboxId) {
+  return JSON.parse(JSON.stringify(value ?? null).replaceAll(sandboxId, '<sandbox>').replace(/pid \d+/g, 'pid <pid>'))
+}
+
+async function outcome(scenario) {
+  const { run, create = {} } = typeof scenario === 'function' ? { run: scenario } : scenario
+  let sandbox
+  try {
+    sandbox = await Sandbox.create({ ...request.options, ...create })
+    return { value: normalise(await run(sandbox, { Sandbox, options: request.options }), sandbox.sandboxId) }
+  } catch (error) {
+    return { error: `${error.name}: ${error.message}`, stack: error.stack, sandbox: sandbox?.sandboxId }
+  } finally {
+    await sandbox?.kill()
+  }
+}
+
+const results = {}
+for (const group of request.groups) {
+  for (const [name, scenario] of Object.entries(groups[group])) results[`${group}: ${name}`] = await outcome(scenario)
+}
+process.stdout.write(JSON.stringify(results), () => process.exit(0))

@@ -1,0 +1,73 @@
+// A benign call must behave as it does without the gateway: the same scenarios,
+// once straight at the emulator and once through the gateway, compared deeply.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { startEmulator } from '../harness/emulator.mjs'
+import { startGateway } from '../harness/gateway.mjs'
+import { runScenarios } from '../harness/scenario.mjs'
+import { apiKey, clientKey, urlForm } from '../harness/sdk.mjs'
+
+const all = ['commands', 'files', 'git', 'lifecycle']
+
+let emulator
+before(async () => { emulator = await startEmulator() })
+after(() => emulator?.stop())
+
+/** Starts a gateway with the settings for the time of body. */
+async function withGateway(settings, body) {
+  const gateway = await startGateway({ upstream: emulator.url, ...settings })
+  try {
+    return await body(gateway)
+  } finally {
+    await gateway.stop()
+  }
+}
+
+/** Subtests that compare, scenario by scenario, what two targets gave. */
+async function compare(t, direct, guarded) {
+  assert.deepEqual(Object.keys(guarded), Object.keys(direct))
+  for (const name of Object.keys(direct)) {
+    await t.test(name, () => {
+      assert.equal(direct[name].error, undefined, `fails without the gateway: ${direct[name].stack}`)
+      assert.equal(guarded[name].error, undefined, `fails through the gateway: ${guarded[name].stack}`)
+      assert.deepEqual(guarded[name].value, direct[name].value)
+    })
+  }
+}
+
+/** What the emulator gives the SDK without a gateway between them. */
+const direct = (sdk, groups) => runScenarios({ sdk, groups, options: urlForm(emulator) })
+
+const vault = { apiKey, options: `client team-a ${clientKey}` }
+
+const cases = [
+  { form: 'URL form, clients bring their own key', settings: {}, key: apiKey },
+  { form: 'URL form, the gateway holds the key', settings: vault, key: clientKey },
+  { form: 'domain form over TLS, clients bring their own key', settings: { tls: true, options: 'public_domain DOMAIN' }, key: apiKey },
+  { form: 'domain form over TLS, the gateway holds the key', settings: { tls: true, ...vault, options: `${vault.options}\npublic_domain DOMAIN` }, key: clientKey },
+]
+
+for (const { form, settings, key } of cases) {
+  describe(form, () => {
+    const generations = [['e2b', all], ['e2b-old', all], ['code-interpreter', ['code']]]
+    for (const [sdk, groups] of generations) {
+      it(sdk, (t) => withGateway(settings, async (gateway) => {
+        const guarded = settings.tls
+          ? await runScenarios({ sdk, groups, options: { apiKey: key, domain: gateway.domain } }, gateway)
+          : await runScenarios({ sdk, groups, options: urlForm(gateway, key) })
+        await compare(t, await direct(sdk, groups), guarded)
+      }))
+    }
+
+    if (!settings.tls) return
+    it('signed URLs', (t) => withGateway(settings, async (gateway) => {
+      const results = await runScenarios({ sdk: 'e2b', groups: ['signed'], options: { apiKey: key, domain: gateway.domain } }, gateway)
+      const expected = {
+        'signed: upload and download by URL': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'by URL' }, read: 'by URL' },
+        'signed: with an expiry in the future': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'later' } },
+        'signed: an expired or altered signature is refused': [401, 401],
+      }
+      await compare(t, Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, { value }])), results)
+    }))
+  })
+}

@@ -1,0 +1,194 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// pattern finds one kind of secret. Go's regular expressions take linear time.
+type pattern struct {
+	kind string
+	// hints are literals in lower case, one of which is in every text that can
+	// match: most texts hold none, and are not searched.
+	hints []string
+	// re finds it; what is masked is the group named "s".
+	re *regexp.Regexp
+	// accept looks at a match that is not certain; nil accepts all.
+	accept func(match match) bool
+}
+
+// match is a candidate: what would be masked, and what surrounds it.
+type match struct {
+	before, secret, after string
+}
+
+// The words that a name of a secret has in it.
+const secretWords = `(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|credentials?|signature)`
+
+// Separators between a name and its value, plain, escaped for JSON or for a URL.
+const (
+	quotes    = `(?:\\*["']|%22|%27)?`
+	separator = `\s*(?:=>|:=|[:=]|%3[AaDd])(?:\s|%20|\+)*`
+	// word is what a secret of unknown form may consist of: see Masker.
+	word            = `[A-Za-z0-9_.~+/=@!#%^*-]`
+	privateKeyBegin = `-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY-----`
+)
+
+// schemeWords are the authentication schemes a credential may follow.
+const schemeWords = `basic|bearer|token|digest|apikey|negotiate|aws4-hmac-sha256`
+
+var schemes = regexp.MustCompile(`(?i)^(?:` + schemeWords + `)$`)
+
+// patterns is the table of what is found without being known, in order: what is
+// certain first.
+var patterns = []pattern{
+	{
+		// The body is base64 in lines, with the line ends plain or escaped, and the
+		// headers of encrypted keys. Nothing else may stand between the markers.
+		kind:  "private_key",
+		hints: []string{"private key-----"},
+		re:    regexp.MustCompile(privateKeyBegin + `(?P<s>(?:\s|\\r|\\n|(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]+|[A-Za-z0-9+/=]{16,})+[A-Za-z0-9+/=]{0,80}(?:\s|\\r|\\n)*)-----END [A-Z0-9 ]{0,20}PRIVATE KEY-----`),
+	},
+	{
+		// Cut off before its end: only whole lines, lest a command below be hidden.
+		kind:  "private_key",
+		hints: []string{"private key-----"},
+		re:    regexp.MustCompile(privateKeyBegin + `(?P<s>(?:(?:\s|\\r|\\n)*[A-Za-z0-9+/=]{48,})+)`),
+	},
+	prefixed("jwt", `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"),
+	{
+		kind:   "e2b_key",
+		hints:  []string{"e2b_"},
+		re:     regexp.MustCompile(`(?P<s>(?:sk_)?e2b_[A-Za-z0-9]{16,})`),
+		accept: func(m match) bool { return hasDigit(m.secret[strings.LastIndexByte(m.secret, '_'):]) }, // Not a name.
+	},
+	prefixed("anthropic_key", `sk-ant-[A-Za-z0-9_-]{16,}`, "sk-ant-"),
+	{
+		kind:   "api_key",
+		hints:  []string{"sk-"},
+		re:     regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?P<s>sk-[A-Za-z0-9_-]{16,})`),
+		accept: func(m match) bool { return hasDigit(m.secret) }, // Not "sk-learn-based-something".
+	},
+	prefixed("stripe_key", `(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9]{16,}`, "k_live_", "k_test_", "whsec_"),
+	prefixed("github_token", `gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+	prefixed("gitlab_token", `gl(?:pat|dt|rt|ptt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}`, "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-"),
+	prefixed("aws_key_id", `(?:AKIA|ASIA)[A-Z0-9]{16}`, "akia", "asia"),
+	prefixed("google_key", `AIza[A-Za-z0-9_-]{30,}|GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}`, "aiza", "gocspx-", "ya29."),
+	prefixed("slack_token", `xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}`, "xox", "xapp-"),
+	prefixed("slack_webhook", `hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}`, "hooks.slack.com"),
+	prefixed("npm_token", `npm_[A-Za-z0-9]{30,}`, "npm_"),
+	prefixed("pypi_token", `pypi-[A-Za-z0-9_-]{40,}`, "pypi-"),
+	prefixed("huggingface_token", `hf_[A-Za-z0-9]{30,}`, "hf_"),
+	prefixed("groq_key", `gsk_[A-Za-z0-9]{30,}`, "gsk_"),
+	prefixed("xai_key", `xai-[A-Za-z0-9]{40,}`, "xai-"),
+	prefixed("replicate_token", `r8_[A-Za-z0-9]{30,}`, "r8_"),
+	prefixed("digitalocean_token", `do[opr]_v1_[a-f0-9]{40,}`, "_v1_"),
+	prefixed("sendgrid_key", `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),
+	{
+		kind:  "url_credential",
+		hints: []string{"://", "%3a%2f%2f", `:\/\/`},
+		re:    regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)[A-Za-z0-9_.~!*+%-]*?(?::|%3[Aa])(?P<s>[A-Za-z0-9_.~!*+%=^@-]+)(?:@|%40)[A-Za-z0-9\[]`),
+	},
+	{
+		// "Authorization: Basic dXNl…": the credential, not the scheme.
+		kind:  "authorization",
+		hints: []string{"authorization"},
+		re:    regexp.MustCompile(`(?i)authorization` + quotes + `\]?(?:` + separator + `|\s*,\s*)` + quotes + `(?:` + schemeWords + `)(?:\s|%20|\+)+(?P<s>` + word + `+)`),
+	},
+	{
+		// "Authorization: value", without a scheme.
+		kind:   "authorization",
+		hints:  []string{"authorization"},
+		re:     regexp.MustCompile(`(?i)authorization` + quotes + `\]?(?:` + separator + `|\s*,\s*)` + quotes + `(?P<s>` + word + `{6,})`),
+		accept: func(m match) bool { return !schemes.MatchString(m.secret) && literal(m) },
+	},
+	{
+		kind:   "basic_credential",
+		hints:  []string{"basic"},
+		re:     regexp.MustCompile(`(?i)\bbasic(?:\s|%20|\+)+(?P<s>[A-Za-z0-9+/_-]{6,}(?:={0,2}|(?:%3[Dd]){0,2}))`),
+		accept: isUserPassword,
+	},
+	{
+		kind:   "bearer_token",
+		hints:  []string{"bearer"},
+		re:     regexp.MustCompile(`(?i)\bbearer(?:\s|%20|\+)+(?P<s>[A-Za-z0-9_.~+/=-]{8,})`),
+		accept: func(m match) bool { return hasDigit(m.secret) },
+	},
+	{
+		kind:   "assigned",
+		hints:  []string{"secret", "token", "passw", "passphrase", "key", "credential", "signature"},
+		re:     regexp.MustCompile(`(?i)` + secretWords + `[A-Za-z0-9_-]{0,40}` + quotes + `\]?` + separator + quotes + `(?P<s>` + word + `{6,})`),
+		accept: literal,
+	},
+}
+
+// prefixed finds secrets whose issuer marks them by a prefix.
+func prefixed(kind, expr string, hints ...string) pattern {
+	return pattern{kind: kind, hints: hints, re: regexp.MustCompile(`(?P<s>` + expr + `)`)}
+}
+
+// literal tells a value that is written out from an expression that fetches one:
+// hiding the latter would hide code from a guard.
+func literal(m match) bool {
+	if strings.HasPrefix(m.secret, "<secret:") {
+		return false
+	}
+	quoted := strings.HasSuffix(m.before, `"`) || strings.HasSuffix(m.before, `'`) ||
+		strings.HasSuffix(m.before, "%22") || strings.HasSuffix(m.before, "%27")
+	if quoted {
+		return true
+	}
+	if m.after != "" && strings.ContainsAny(m.after[:1], "([{$`<>|") {
+		return false
+	}
+	return hasDigit(m.secret) && !strings.ContainsAny(m.secret, "/.")
+}
+
+// isUserPassword tells the credential of Basic from the word after "basic" in a
+// sentence.
+func isUserPassword(m match) bool {
+	text, err := url.PathUnescape(m.secret)
+	if err != nil {
+		return false
+	}
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
+	raw, err := base64.RawStdEncoding.DecodeString(text)
+	return err == nil && bytes.ContainsRune(raw, ':')
+}
+
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
+
+func (p *pattern) mask(text, lower string) string {
+	if !p.hinted(lower) {
+		return text
+	}
+	group := p.re.SubexpIndex("s")
+	var b strings.Builder
+	done := 0
+	for _, at := range p.re.FindAllStringSubmatchIndex(text, -1) {
+		start, end := at[2*group], at[2*group+1]
+		if p.accept != nil && !p.accept(match{text[at[0]:start], text[start:end], text[end:]}) {
+			continue
+		}
+		b.WriteString(text[done:start])
+		b.WriteString(mark(p.kind))
+		done = end
+	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+func (p *pattern) hinted(lower string) bool {
+	for _, hint := range p.hints {
+		if strings.Contains(lower, hint) {
+			return true
+		}
+	}
+	return false
+}

@@ -86,7 +86,7 @@ func protoField(b []byte) (protowire.Number, []byte, bool) {
 // peekJSON walks {"event":{"data":{"stdout":"<base64>"}}}, whose objects have
 // one member each.
 func peekJSON(b []byte, size int64) (frameKind, int64) {
-	whole := int64(len(b)) == size
+	given := int64(len(b))
 	key, b := jsonMember(b)
 	if string(key) != "event" {
 		return frameOther, 0
@@ -101,15 +101,14 @@ func peekJSON(b []byte, size int64) (frameKind, int64) {
 	default:
 		return frameOther, 0
 	}
-	before := int64(len(b))
 	_, b = jsonMember(b)
 	if len(b) == 0 || b[0] != '"' {
 		return frameOther, 0
 	}
 	b = b[1:]
-	if !whole {
-		// What follows the value is three brackets: the estimate is a few bytes high.
-		return frameOutput, (size - before) / 4 * 3
+	if given < size {
+		// Three brackets follow the value: the estimate is a few bytes high.
+		return frameOutput, (size - given + int64(len(b))) / 4 * 3
 	}
 	n := bytes.IndexByte(b, '"')
 	if n < 0 {

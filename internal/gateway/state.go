@@ -1,5 +1,47 @@
 package gateway
 
+import (
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+// sandboxesKept bounds what is remembered about sandboxes; the oldest unused
+// are forgotten first, which costs a forgotten one nothing but its traffic
+// token.
+const sandboxesKept = 100_000
+
 // State is what must outlive a reload of the configuration: what is known about
-// running sandboxes.
-type State struct{}
+// running sandboxes. It is safe for concurrent use.
+type State struct {
+	sandboxes *lru.Cache[string, sandbox]
+}
+
+// sandbox is what the gateway keeps of one it saw being created or connected.
+type sandbox struct {
+	// client is the name of the client that created or connected it.
+	client string
+	// trafficToken opens its ports; the gateway supplies it, because every
+	// sandbox is created with public traffic off.
+	trafficToken redact.Secret
+}
+
+// NewState returns an empty State.
+func NewState() *State {
+	cache, err := lru.New[string, sandbox](sandboxesKept)
+	if err != nil {
+		panic(err) // only for a size below one
+	}
+	return &State{sandboxes: cache}
+}
+
+func (s *State) remember(id string, sb sandbox) {
+	if old, ok := s.sandboxes.Peek(id); ok && sb.trafficToken.IsZero() {
+		sb.trafficToken = old.trafficToken // info and list answers carry none
+	}
+	s.sandboxes.Add(id, sb)
+}
+
+func (s *State) lookup(id string) (sandbox, bool) { return s.sandboxes.Get(id) }
+
+func (s *State) forget(id string) { s.sandboxes.Remove(id) }

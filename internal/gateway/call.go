@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/body"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/policy"
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+// call is one request on its way through the house: what each step decided, for
+// the steps after it.
+type call struct {
+	g       *Gateway
+	w       http.ResponseWriter
+	r       *http.Request
+	id      string
+	started time.Time
+	outcome *Outcome
+
+	// identify
+	target  route.Target
+	op      operation
+	client  string  // name of the client, or a fingerprint of its key
+	sandbox sandbox // what is known of the target's sandbox
+
+	// read
+	msg    message // nil: the body is not looked at
+	upload *upload // nil unless files.write
+	body   outgoing
+	spool  []*body.Buffer
+
+	// screen and enforce
+	rulings []screened
+	changes []policy.Change
+
+	forwarded bool
+}
+
+// message is the typed form of a request body.
+type message interface {
+	// Encode returns the canonical body to forward.
+	Encode() ([]byte, error)
+}
+
+// screened is one subject and what was decided about it.
+type screened struct {
+	subject guard.Subject
+	ruling  guard.Ruling
+}
+
+// identify settles what is asked, of which sandbox, and by whom.
+func (c *call) identify() *refusal.Refusal {
+	target, ref := route.Identify(c.r, c.g.cfg.PublicDomain)
+	c.target = target
+	c.outcome.Plane, c.outcome.Operation, c.outcome.Sandbox = string(target.Plane), string(target.Row.Operation), target.Sandbox
+	if ref != nil {
+		return ref
+	}
+	c.op = operations[target.Row.Operation]
+	if target.Sandbox == "" {
+		ref = c.identifyByKey()
+	} else {
+		c.sandbox, _ = c.g.state.lookup(target.Sandbox)
+		c.client = c.sandbox.client
+	}
+	c.outcome.Client, c.outcome.Decision = c.client, decisionAllow
+	if ref != nil {
+		return ref
+	}
+	return c.checkOpen()
+}
+
+// identifyByKey tells the client by its API key. In pass-through mode the key is
+// E2B's to judge, and only its fingerprint names the client.
+func (c *call) identifyByKey() *refusal.Refusal {
+	key := c.r.Header.Get("X-Api-Key")
+	if key == "" {
+		key, _ = strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+	}
+	if len(c.g.cfg.Clients) == 0 {
+		if key != "" {
+			c.client = "key:" + redact.NewSecret(key).Fingerprint()
+		}
+		return nil
+	}
+	// Every key is compared, so that the time taken does not tell which matched.
+	for _, client := range c.g.cfg.Clients {
+		if client.Key.Equal(key) {
+			c.client = client.Name
+		}
+	}
+	if c.client == "" {
+		return refusal.New(refusal.CodeUnauthorized, "this gateway does not know the API key. Set E2B_API_KEY to the key its operator gave you; a key from e2b.dev is not accepted here.")
+	}
+	return nil
+}
+
+// checkOpen refuses operations that are closed, before anything is read.
+func (c *call) checkOpen() *refusal.Refusal {
+	switch row := c.target.Row; {
+	case row.Default == route.Deny:
+		return refusal.New(refusal.CodeDenied, "e2bguard does not allow "+string(row.Operation)+": "+row.Why+". Do not retry by another route.")
+	case row.Plane == route.Port:
+		if err := c.g.cfg.Policy.Ports.Check(c.target.Port); err != nil {
+			return refusal.New(refusal.CodeDenied, "e2bguard refused "+string(row.Operation)+": "+err.Error())
+		}
+	}
+	return nil
+}
+
+// forward hands the call to the proxy.
+func (c *call) forward() {
+	if c.body == nil && c.r.Body != nil && c.r.Body != http.NoBody {
+		// The body streams while the answer may already come: without full duplex
+		// net/http would close the one when the other starts.
+		_ = http.NewResponseController(c.w).EnableFullDuplex()
+	}
+	c.forwarded = true
+	c.g.fwd.proxy.ServeHTTP(c.w, c.r)
+}
+
+// refuse is the call's only "no".
+func (c *call) refuse(ref *refusal.Refusal) {
+	ref.RequestID = c.id
+	c.outcome.Code = string(ref.Code)
+	c.outcome.Decision = decisionRefuse
+	if ref.Code == refusal.CodePolicy || ref.Code == refusal.CodeGuardFailed {
+		c.outcome.Decision = decisionBlock
+	}
+	c.recordRefusal(ref)
+	path := c.target.Path
+	if path == "" {
+		path = c.r.URL.Path
+	}
+	refusal.Write(c.w, refusal.FormFor(string(c.target.Plane), path, c.r.Header), ref)
+}
+
+func (c *call) close() {
+	if c.upload != nil {
+		c.upload.stop()
+	}
+	for _, b := range c.spool {
+		_ = b.Close()
+	}
+}

@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/policy"
+)
+
+// enforce edits the message so that it keeps to the policy, and writes the body
+// to forward.
+func (c *call) enforce() *refusal.Refusal {
+	if c.op.enforce != nil {
+		if ref := c.op.enforce(c); ref != nil {
+			return ref
+		}
+	}
+	if c.msg == nil {
+		return nil
+	}
+	encoded, err := c.msg.Encode()
+	if err != nil {
+		ref := refusal.New(refusal.CodeInternalError, "e2bguard could not write the call it had judged, so it was not run. Report the request id to whoever runs the gateway.")
+		ref.Err = err
+		return ref
+	}
+	c.body = messageBody(encoded)
+	return nil
+}
+
+func (c *call) changed(field, to string) {
+	c.changes = append(c.changes, policy.Change{Field: field, To: to})
+}
+
+// changedFields names what was edited, once each, for the client's header.
+func (c *call) changedFields() string {
+	var names []string
+	seen := make(map[string]bool, len(c.changes))
+	for _, change := range c.changes {
+		if !seen[change.Field] {
+			seen[change.Field] = true
+			names = append(names, change.Field)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+func (c *call) enforceControl() *refusal.Refusal {
+	changes, ref := c.msg.(controlMessage).Enforce(c.g.cfg.Policy)
+	c.changes = append(c.changes, changes...)
+	c.r.Header.Set("Content-Type", "application/json")
+	return ref
+}
+
+// enforceRPC makes the headers of a procedure safe; policy has no word on its
+// message.
+func (c *call) enforceRPC() *refusal.Refusal {
+	_, ref := c.sanitise()
+	return ref
+}
+
+func (c *call) sanitise() (envd.HeaderChanges, *refusal.Refusal) {
+	limits := c.g.cfg.Policy.Limits
+	changes, ref := envd.SanitiseHeaders(c.msg.(*envd.Message), c.r.Header, envd.Deadlines{
+		WallClock:  limits.WallClock,
+		Background: limits.BackgroundWallClock,
+		PTY:        limits.LifetimeMax,
+	})
+	if changes.Clamped {
+		c.changed("wall_clock", changes.Timeout.String())
+	}
+	return changes, ref
+}
+
+// enforceStart puts the limits around a process. CPU seconds are for commands
+// that said how long they would take: a shell on a PTY and a server in the
+// background live long and must not die of their age.
+func (c *call) enforceStart() *refusal.Refusal {
+	changes, ref := c.sanitise()
+	if ref != nil {
+		return ref
+	}
+	start := c.msg.(*envd.Message).Proto.(*processpb.StartRequest)
+	opts := envd.WrapOptions{MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
+	if start.GetPty() == nil && changes.ClientTimeout > 0 {
+		opts.CPUSeconds = int64(c.g.cfg.Policy.Limits.CPUSeconds)
+	}
+	if envd.Wrap(start, opts) {
+		c.changed("limits", "")
+	}
+	return nil
+}
+
+func (c *call) enforceInterpreter() *refusal.Refusal {
+	interpreter.CanonicalHeaders(c.r.Header)
+	return nil
+}

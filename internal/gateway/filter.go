@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/control"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
+	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+const (
+	// maxAnswer bounds an upstream answer that is read whole.
+	maxAnswer = 16 << 20
+	// resultBytes bounds the payloads (charts, tables) of one execution; they
+	// have a cap of their own because a chart is not a runaway loop.
+	resultBytes = 64 << 20
+)
+
+// filter treats the upstream's response. An error becomes a refusal.
+func (c *call) filter(resp *http.Response) error {
+	if err := c.rewriteLocation(resp.Header); err != nil {
+		return err
+	}
+	if c.target.Plane != route.Port {
+		resp.Header.Set("E2b-Guard", c.guardHeader())
+	}
+	if c.op.filter == nil || resp.StatusCode >= http.StatusBadRequest {
+		return nil
+	}
+	return c.op.filter(c, resp)
+}
+
+// guardHeader tells the client that the call passed the guard, under which id,
+// and what policy changed in it.
+func (c *call) guardHeader() string {
+	h := c.outcome.Decision + "; id=" + c.id
+	if changed := c.changedFields(); changed != "" {
+		h += "; changed=" + changed
+	}
+	return h
+}
+
+// rewriteLocation makes a redirect of E2B's stay inside the gateway. A redirect
+// elsewhere is an application's own on a user port; nothing else sends one.
+func (c *call) rewriteLocation(h http.Header) error {
+	location := h.Get("Location")
+	if location == "" {
+		return nil
+	}
+	u, err := url.Parse(location)
+	if err == nil && (u.Host == "" || c.upstreamHost(u.Hostname())) {
+		u.Scheme, u.Host, u.User = "", "", nil
+		h.Set("Location", u.String())
+		return nil
+	}
+	if err == nil && c.target.Plane == route.Port {
+		return nil
+	}
+	return refusal.New(refusal.CodeUpstream, "E2B answered with a redirect to another host. e2bguard does not hand it on, because the call would leave the guard.")
+}
+
+// upstreamHost reports whether a name is one of E2B's own, in either form.
+func (c *call) upstreamHost(name string) bool {
+	for _, base := range []*url.URL{c.g.fwd.api, c.g.fwd.sandbox} {
+		own := base.Hostname()
+		if name == own {
+			return true
+		}
+		if _, domain, ok := strings.Cut(own, "."); ok && strings.Contains(domain, ".") && strings.HasSuffix(name, "."+domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaceBody puts a body that was read whole back on the response.
+func replaceBody(resp *http.Response, b []byte) {
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(b))
+	resp.ContentLength = int64(len(b))
+	resp.Header.Set("Content-Length", fmt.Sprint(len(b)))
+	resp.TransferEncoding = nil
+}
+
+// learnSandboxes keeps what an answer says of sandboxes: who made them, and the
+// token that opens their ports.
+func (c *call) learnSandboxes(resp *http.Response) error {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("reading E2B's answer: %w", err)
+	}
+	if len(b) > maxAnswer {
+		return refusal.New(refusal.CodeUpstream, "E2B's answer is larger than e2bguard reads.")
+	}
+	replaceBody(resp, b)
+	infos, err := control.Sandboxes(b)
+	if err != nil {
+		// The sandbox may be running: its answer is the client's only handle on
+		// it, so it is passed, and only the ports stay shut.
+		c.g.log.Warn("E2B's answer was not understood; the traffic token of this sandbox is not kept",
+			zap.String("request_id", c.id), zap.Error(err))
+		return nil
+	}
+	for _, info := range infos {
+		c.g.state.remember(info.ID, sandbox{client: c.client, trafficToken: redact.NewSecret(info.TrafficToken)})
+	}
+	return nil
+}
+
+func (c *call) filterProcess(resp *http.Response) error {
+	limit := c.g.cfg.Policy.Limits.OutputBytes
+	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
+	f := envd.NewStreamFilter(silent, c.msg.(*envd.Message).Encoding, envd.StreamLimits{OutputBytes: limit}, func(e envd.Event) {
+		switch e.Kind {
+		case envd.EventLimit:
+			c.logCut(refusal.CodeOutputLimit)
+		case envd.EventAborted:
+			c.logAborted(e.Err)
+		}
+	})
+	silent.start(func() { f.Cut(c.refuseSilence()) })
+	resp.Body = f
+	return nil
+}
+
+func (c *call) filterWatch(resp *http.Response) error {
+	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
+	f := envd.NewStreamFilter(silent, c.msg.(*envd.Message).Encoding, envd.StreamLimits{}, func(envd.Event) {})
+	silent.start(func() { f.Cut(c.refuseSilence()) })
+	resp.Body = f
+	return nil
+}
+
+func (c *call) filterExecution(resp *http.Response) error {
+	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
+	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes}
+	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
+		switch e.Kind {
+		case interpreter.EventLimit:
+			c.logCut(refusal.CodeOutputLimit)
+		case interpreter.EventAborted:
+			c.logAborted(e.Err)
+		}
+	})
+	silent.start(func() { f.Cut(c.refuseSilence()) })
+	resp.Body = f
+	return nil
+}
+
+// refuseSilence ends a stream on which the upstream sent nothing, not even the
+// keepalive it owes.
+func (c *call) refuseSilence() *refusal.Refusal {
+	c.logCut(refusal.CodeUpstreamIdle)
+	ref := refusal.New(refusal.CodeUpstreamIdle, fmt.Sprintf("the sandbox sent nothing for %s, not even a keepalive; it is probably gone. The command may or may not have finished.", c.g.cfg.IdleTimeout))
+	ref.RequestID = c.id
+	return ref
+}
+
+func (c *call) filterList(resp *http.Response) error {
+	b, err := envd.UnwrapList(resp.Header, resp.Body, maxAnswer)
+	if err != nil {
+		return fmt.Errorf("reading the list of processes: %w", err)
+	}
+	replaceBody(resp, b)
+	return nil
+}

@@ -1,0 +1,174 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
+)
+
+// forwarder sends calls to E2B. One httputil.ReverseProxy serves every plane;
+// what differs between calls travels in their context.
+type forwarder struct {
+	api, sandbox *url.URL
+	control      http.RoundTripper
+	data         http.RoundTripper
+	ports        http.RoundTripper
+	proxy        *httputil.ReverseProxy
+}
+
+func newForwarder(g *Gateway) (*forwarder, error) {
+	f := &forwarder{api: g.cfg.Upstream.APIURL, sandbox: g.cfg.Upstream.SandboxURL}
+	if rt := g.cfg.Upstream.Transport; rt != nil {
+		f.control, f.data, f.ports = rt, rt, rt
+	} else {
+		f.control, f.data, f.ports = newTransports(g.cfg.IdleTimeout)
+	}
+	errorLog, err := zap.NewStdLogAt(g.log.Named("proxy"), zap.DebugLevel)
+	if err != nil {
+		return nil, fmt.Errorf("making the proxy's logger: %w", err)
+	}
+	f.proxy = &httputil.ReverseProxy{
+		Rewrite:        f.rewrite,
+		Transport:      f,
+		FlushInterval:  -1,
+		ModifyResponse: func(resp *http.Response) error { return callFrom(resp.Request.Context()).filter(resp) },
+		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { callFrom(r.Context()).forwardFailed(err) },
+		ErrorLog:       log.New(errorLog.Writer(), "", 0),
+	}
+	return f, nil
+}
+
+// newTransports makes one connection pool per kind of upstream. The control
+// plane speaks HTTP/2; envd and the interpreter speak HTTP/1.1 only, and a
+// sandbox that accepts a call but never answers is given up after idle. User
+// ports may think as long as they like.
+func newTransports(idle time.Duration) (control, data, ports http.RoundTripper) {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	base := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// A client that asked for gzip gets the upstream's own; one that did not
+		// must not find its answer recompressed or unpacked by us.
+		DisableCompression: true,
+		WriteBufferSize:    32 << 10,
+		ReadBufferSize:     32 << 10,
+	}
+	h2 := base.Clone()
+	h2.ForceAttemptHTTP2 = true
+	h2.ResponseHeaderTimeout = idle
+
+	h1 := new(http.Protocols)
+	h1.SetHTTP1(true)
+	d := base.Clone()
+	d.Protocols = h1
+	d.ResponseHeaderTimeout = idle
+	p := base.Clone()
+	p.Protocols = h1
+	return h2, d, p
+}
+
+// RoundTrip implements http.RoundTripper: it picks the pool by plane.
+func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch callFrom(r.Context()).target.Plane {
+	case route.Control, route.Volume:
+		return f.control.RoundTrip(r)
+	case route.Port, route.MCP:
+		return f.ports.RoundTrip(r)
+	default:
+		return f.data.RoundTrip(r)
+	}
+}
+
+// closeIdle ends the pools' idle connections; those in use end with their calls.
+func (f *forwarder) closeIdle() {
+	for _, rt := range []http.RoundTripper{f.control, f.data, f.ports} {
+		if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+			c.CloseIdleConnections()
+		}
+	}
+}
+
+// rewrite turns the client's request into the canonical one: host, path and
+// routing headers come from the target, credentials from the configuration, the
+// body from the steps before. Nothing the client wrote in their place survives.
+func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
+	c := callFrom(pr.In.Context())
+	base := f.sandbox
+	if c.target.Sandbox == "" {
+		base = f.api
+	}
+	u := *base
+	u.Path = strings.TrimSuffix(base.Path, "/") + c.target.Path
+	u.RawPath = strings.TrimSuffix(base.EscapedPath(), "/") + c.target.RawPath
+	u.RawQuery = pr.Out.URL.RawQuery
+	pr.Out.URL = &u
+	pr.Out.Host = base.Host
+
+	h := pr.Out.Header
+	for name := range h {
+		if strings.HasPrefix(name, "E2b-Guard") {
+			delete(h, name)
+		}
+	}
+	h.Del("Expect") // the body is here already, or streams without asking
+	if c.target.Sandbox == "" {
+		if key := c.g.cfg.Upstream.APIKey; !key.IsZero() {
+			h.Del("Authorization")
+			h.Set("X-Api-Key", key.Reveal())
+		}
+	} else {
+		h.Set("E2b-Sandbox-Id", c.target.Sandbox)
+		h.Set("E2b-Sandbox-Port", fmt.Sprint(c.target.Port))
+		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox
+		if token := c.sandbox.trafficToken; !token.IsZero() && c.target.Port != route.PortEnvd {
+			h.Set("E2b-Traffic-Access-Token", token.Reveal())
+		}
+	}
+	if c.op.filter != nil {
+		h.Del("Accept-Encoding") // what is filtered must be readable
+		h.Del("Connect-Accept-Encoding")
+	}
+	if c.body != nil {
+		h.Del("Content-Encoding")
+		pr.Out.TransferEncoding = nil
+		c.body.apply(pr.Out)
+	}
+}
+
+type callKey struct{}
+
+func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// forwardFailed answers for an upstream that could not be reached, or an upload
+// that was refused while it streamed.
+func (c *call) forwardFailed(err error) {
+	var ref *refusal.Refusal
+	switch {
+	case errors.As(err, &ref):
+	case c.upload != nil && c.upload.refusal() != nil:
+		ref = c.upload.refusal()
+	case c.r.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // the client is gone; what it must not get is an empty 200
+	default:
+		ref = refusal.New(refusal.CodeUpstream, "e2bguard could not reach E2B: the call did not arrive, or its answer was lost. Check the upstream settings and E2B's status, then try again.")
+		ref.Err = err
+		ref.Retryable = true
+	}
+	c.refuse(ref)
+}

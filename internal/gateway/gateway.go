@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/e2bguard/e2bguard/internal/body"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+// defaultIdleTimeout is twice envd's default keepalive interval of 90 s.
+const defaultIdleTimeout = 3 * time.Minute
+
+// Gateway is the handler. It is safe for concurrent use.
+type Gateway struct {
+	cfg    Config
+	state  *State
+	bodies *body.Reader
+	fwd    *forwarder
+	masker *redact.Masker
+	log    *zap.Logger
+}
+
+// New checks the configuration, reports every problem in it at once, and
+// returns a gateway ready to serve. It does not touch the network.
+func New(cfg Config) (*Gateway, error) {
+	if cfg.IdleTimeout == 0 {
+		cfg.IdleTimeout = defaultIdleTimeout
+	}
+	if cfg.State == nil {
+		cfg.State = NewState()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	bodies, err := body.NewReader(cfg.Body)
+	if err := errors.Join(err, cfg.validate()); err != nil {
+		return nil, err
+	}
+	g := &Gateway{cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, masker: redact.NewMasker(cfg.secrets()...)}
+	g.fwd, err = newForwarder(g)
+	return g, err
+}
+
+func (c Config) validate() error {
+	var problems []error
+	for name, u := range map[string]*url.URL{"api_url": c.Upstream.APIURL, "sandbox_url": c.Upstream.SandboxURL} {
+		if u == nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			problems = append(problems, fmt.Errorf("%s must be an absolute http or https URL without a query, not %q", name, u))
+		}
+	}
+	if c.Guard == nil {
+		problems = append(problems, errors.New("no guard is configured"))
+	}
+	if len(c.Clients) > 0 && c.Upstream.APIKey.IsZero() {
+		problems = append(problems, errors.New("client keys need the upstream's api_key: they stand for it"))
+	}
+	if len(c.Clients) == 0 && !c.Upstream.APIKey.IsZero() {
+		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
+	}
+	return errors.Join(problems...)
+}
+
+// secrets are the credentials the gateway itself knows.
+func (c Config) secrets() []redact.Secret {
+	all := []redact.Secret{c.Upstream.APIKey}
+	for _, client := range c.Clients {
+		all = append(all, client.Key)
+	}
+	return all
+}
+
+// Close gives back what the gateway holds. Calls in flight go on: a reload of
+// the configuration must not cut a stream.
+func (g *Gateway) Close() error {
+	g.fwd.closeIdle()
+	return nil
+}
+
+// ServeHTTP takes one call through the house.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{g: g, w: w, id: newRequestID(), started: time.Now(), outcome: outcomeFrom(r.Context())}
+	c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	c.outcome.RequestID = c.id
+	defer c.close()
+	defer c.recoverPanic()
+	if ref := c.run(); ref != nil {
+		c.refuse(ref)
+	}
+}
+
+// run is the six steps. A step ends the call only by returning a Refusal.
+func (c *call) run() *refusal.Refusal {
+	if ref := c.identify(); ref != nil {
+		return ref
+	}
+	if ref := c.read(); ref != nil {
+		return ref
+	}
+	if ref := c.screen(); ref != nil {
+		return ref
+	}
+	if ref := c.enforce(); ref != nil {
+		return ref
+	}
+	c.record()
+	c.forward() // filter runs inside, on the response
+	return nil
+}
+
+// recoverPanic turns a fault of ours into a refusal: a call that could not be
+// judged is not forwarded. A panic in the response's copy loop means that the
+// connection is lost, and goes on to the server.
+func (c *call) recoverPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint // recover returns the value itself
+		panic(p)
+	}
+	c.g.log.Error("recovered from a panic; the call was not passed",
+		zap.String("request_id", c.id), zap.String("operation", c.outcome.Operation),
+		zap.String("panic", c.g.masker.Mask(fmt.Sprint(p))), zap.ByteString("stack", debug.Stack()))
+	if c.forwarded {
+		panic(http.ErrAbortHandler)
+	}
+	c.refuse(refusal.New(refusal.CodeInternalError, "e2bguard failed while reading this call, so it was not run. Report the request id to whoever runs the gateway."))
+}
+
+func newRequestID() string { return strings.ToLower(rand.Text()[:20]) }
+
+// Routes describes every operation the gateway knows, for `e2bguard routes` and
+// the documentation.
+func Routes() []RouteInfo {
+	rows := route.Table()
+	infos := make([]RouteInfo, 0, len(rows))
+	for _, row := range rows {
+		op := operations[row.Operation]
+		infos = append(infos, RouteInfo{
+			Plane: string(row.Plane), Method: row.Method, Pattern: row.Pattern, Operation: string(row.Operation),
+			Sees: op.sees, Enforced: op.enforced, Filtered: op.filtered, Default: string(row.Default), Why: row.Why,
+		})
+	}
+	return infos
+}
+
+// RouteInfo is one row of the route table with what the gateway does with it.
+type RouteInfo struct {
+	Plane     string `json:"plane"`
+	Method    string `json:"method"`
+	Pattern   string `json:"pattern"`
+	Operation string `json:"operation"`
+	// Sees is what the guard is shown; "" for nothing.
+	Sees string `json:"guard_sees"`
+	// Enforced is what policy edits in the request.
+	Enforced string `json:"enforced"`
+	// Filtered is what happens to the response.
+	Filtered string `json:"filtered"`
+	Default  string `json:"default"`
+	Why      string `json:"why,omitempty"`
+}

@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
+)
+
+// operation is what the gateway does with one row of the route table, step by
+// step. A nil step does nothing: no read means that the body is not looked at,
+// and the row says why that is safe.
+type operation struct {
+	// sees, enforced and filtered are the steps in words, for `e2bguard routes`.
+	sees, enforced, filtered string
+
+	// read decodes the body into call.msg (or call.upload).
+	read func(*call) *refusal.Refusal
+	// subjects is what the guard must see of what was read.
+	subjects func(*call) ([]guard.Subject, *refusal.Refusal)
+	// enforce edits call.msg and the headers.
+	enforce func(*call) *refusal.Refusal
+	// filter treats the upstream's response; the response is not looked at
+	// without one.
+	filter func(*call, *http.Response) error
+}
+
+// operations has an entry for every row that is not simply passed or refused.
+var operations = map[route.Operation]operation{
+	route.SandboxCreate: {
+		sees:     "environment variables that are code",
+		enforced: "lifetime, network, template, persistence, secure, public traffic off",
+		filtered: "sandbox remembered",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+	},
+	route.SandboxConnect: {
+		enforced: "lifetime", filtered: "sandbox remembered",
+		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+	},
+	route.SandboxResume: {
+		enforced: "lifetime, persistence", filtered: "sandbox remembered",
+		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+	},
+	route.SandboxFork: {
+		enforced: "lifetime, persistence", filtered: "sandboxes remembered",
+		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+	},
+	route.SandboxPause: {
+		enforced: "persistence",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+	route.SandboxSnapshot: {
+		enforced: "persistence",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+	route.SandboxTimeout: {
+		enforced: "lifetime",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+	route.SandboxRefresh: {
+		enforced: "lifetime",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+	route.SandboxNetwork: {
+		enforced: "network",
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+
+	route.ProcessStart: {
+		sees:     "program, arguments, working directory, environment variables that are code",
+		enforced: "wall clock, CPU seconds, memory",
+		filtered: "output limit, silence",
+		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceStart, filter: (*call).filterProcess,
+	},
+	route.ProcessConnect: {
+		enforced: "wall clock", filtered: "output limit, silence",
+		read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterProcess,
+	},
+	route.ProcessList: {
+		filtered: "limits taken off the commands shown",
+		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterList,
+	},
+	route.ProcessCloseStdin: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.ProcessSendSignal: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.ProcessUpdate:     {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+
+	route.FilesystemStat:          {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemListDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemMakeDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemMove:          {sees: "both paths, as a write to the destination", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemRemove:        {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemWatchDir:      {sees: "path", filtered: "silence", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterWatch},
+	route.FilesystemCreateWatcher: {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemGetWatcherEvents: {
+		read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC,
+	},
+	route.FilesystemRemoveWatcher: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+
+	route.FilesRead:  {sees: "path", subjects: (*call).fileReadSubjects},
+	route.FilesWrite: {sees: "paths, and the text of files that are code", read: (*call).readUpload},
+
+	route.CodeRun: {
+		sees:     "code, language, environment variables that are code",
+		filtered: "output limit, result limit, silence",
+		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, filter: (*call).filterExecution,
+	},
+	route.ContextCreate: {
+		sees: "working directory",
+		read: (*call).readContext, subjects: (*call).contextSubjects, enforce: (*call).enforceInterpreter,
+	},
+}

@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+// record writes the decision before the call is forwarded: one structured line.
+// A call with nothing to judge is noted at debug level only.
+func (c *call) record() {
+	level := zapcore.InfoLevel
+	if c.outcome.Decision == decisionAllow {
+		level = zapcore.DebugLevel
+	}
+	for _, s := range c.rulings {
+		if s.ruling.FailOpen {
+			level = zapcore.WarnLevel
+		}
+	}
+	c.log(level, c.outcome.Decision, c.rulings)
+}
+
+// recordLate writes the decision about a file that was met while its upload was
+// already streaming.
+func (c *call) recordLate(s screened) {
+	decision := decisionPass
+	if !s.ruling.Allow {
+		decision = decisionBlock
+	}
+	c.log(zapcore.InfoLevel, decision, []screened{s})
+}
+
+// recordRefusal writes the decision of a call that ends here.
+func (c *call) recordRefusal(ref *refusal.Refusal) {
+	fields := []zap.Field{zap.String("code", string(ref.Code)), zap.String("reason", c.g.masker.Mask(ref.Reason))}
+	if ref.Err != nil {
+		fields = append(fields, zap.String("cause", c.g.masker.Mask(ref.Err.Error())))
+	}
+	c.log(zapcore.InfoLevel, c.outcome.Decision, c.rulings, fields...)
+}
+
+func (c *call) log(level zapcore.Level, decision string, rulings []screened, extra ...zap.Field) {
+	entry := c.g.log.Check(level, "decision")
+	if entry == nil {
+		return
+	}
+	fields := append([]zap.Field{
+		zap.String("request_id", c.id),
+		zap.String("decision", decision),
+		zap.String("plane", c.outcome.Plane),
+		zap.String("operation", c.outcome.Operation),
+		zap.String("sandbox", c.outcome.Sandbox),
+		zap.String("client", c.client),
+		zap.String("mode", c.mode()),
+		zap.Duration("took", time.Since(c.started)),
+	}, extra...)
+	if len(rulings) > 0 {
+		fields = append(fields, zap.Array("subjects", loggedRulings{c.g, rulings}))
+	}
+	if changed := c.changedFields(); changed != "" {
+		fields = append(fields, zap.String("changed", changed))
+	}
+	entry.Write(fields...)
+}
+
+func (c *call) mode() string {
+	if c.g.cfg.Mode.Shadow {
+		return "shadow"
+	}
+	return "enforce"
+}
+
+// logCut notes that a limit of ours ended a running stream.
+func (c *call) logCut(code refusal.Code) {
+	c.g.log.Info("stream ended by the gateway", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox),
+		zap.String("operation", c.outcome.Operation), zap.String("code", string(code)))
+}
+
+// logAborted notes that the upstream broke off a running stream.
+func (c *call) logAborted(err error) {
+	c.g.log.Warn("stream broken off by the upstream", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox),
+		zap.String("operation", c.outcome.Operation), zap.Error(err))
+}
+
+// loggedRulings writes what was decided about each subject: never its text, only
+// its size and digest.
+type loggedRulings struct {
+	g       *Gateway
+	rulings []screened
+}
+
+func (l loggedRulings) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	for _, s := range l.rulings {
+		if err := enc.AppendObject(loggedRuling{l.g, s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type loggedRuling struct {
+	g *Gateway
+	s screened
+}
+
+func (l loggedRuling) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	subject, ruling := l.s.subject, l.s.ruling
+	sum := sha256.Sum256([]byte(subject.Text))
+	enc.AddString("kind", string(subject.Kind))
+	if subject.Language != "" {
+		enc.AddString("language", subject.Language)
+	}
+	if subject.Target != "" {
+		enc.AddString("target", l.g.masker.Mask(subject.Target))
+	}
+	enc.AddInt("bytes", len(subject.Text))
+	enc.AddString("sha256", hex.EncodeToString(sum[:]))
+	ruling.Verdict.Reasoning = l.g.masker.Mask(ruling.Verdict.Reasoning)
+	if ruling.Err != nil {
+		ruling.Err = maskedError{ruling.Err, l.g.masker}
+	}
+	return enc.AddObject("ruling", ruling)
+}
+
+// maskedError is an error whose text holds no secret.
+type maskedError struct {
+	error
+	masker *redact.Masker
+}
+
+func (e maskedError) Error() string { return e.masker.Mask(e.error.Error()) }
+func (e maskedError) Unwrap() error { return e.error }

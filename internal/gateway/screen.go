@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+// The values of Outcome.Decision.
+const (
+	decisionPass   = "pass"   // every subject passed
+	decisionAllow  = "allow"  // there was nothing to judge
+	decisionBlock  = "block"  // judged and found wanting, or not judged for want of an answer
+	decisionRefuse = "refuse" // not understood, not open, or not possible
+)
+
+// screen asks the guard about every subject of the message. Uploads are screened
+// part by part while they are read: see upload.go.
+func (c *call) screen() *refusal.Refusal {
+	if c.op.subjects == nil {
+		return nil
+	}
+	subjects, ref := c.op.subjects(c)
+	if ref != nil {
+		return ref
+	}
+	return c.review(subjects)
+}
+
+// review asks the guard about the subjects and returns the first refusal, in
+// their order. They are asked about side by side: with a remote guard, a call
+// with ten of them must not take ten times as long.
+func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
+	if len(subjects) == 0 {
+		return nil
+	}
+	results := make([]screened, len(subjects))
+	ctx, cancel := context.WithCancel(c.r.Context())
+	defer cancel()
+	if len(subjects) == 1 {
+		results[0] = c.ask(ctx, subjects[0])
+	} else {
+		var wg sync.WaitGroup
+		free := make(chan struct{}, 8)
+		for i, s := range subjects {
+			free <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-free }()
+				results[i] = c.ask(ctx, s)
+			})
+		}
+		wg.Wait()
+	}
+	c.rulings = append(c.rulings, results...)
+	c.outcome.Decision = decisionPass
+	for _, res := range results {
+		if !res.ruling.Allow {
+			return refuseRuling(res.ruling)
+		}
+	}
+	return nil
+}
+
+func (c *call) ask(ctx context.Context, s guard.Subject) (res screened) {
+	s.Labels = c.labels(s.Labels)
+	res.subject = s
+	defer func() { // it may run on a goroutine of its own, where nobody else recovers
+		if p := recover(); p != nil {
+			err := &guard.Error{Fault: guard.Panicked, Err: fmt.Errorf("panic: %v", p)}
+			res.ruling = guard.Decide(guard.Verdict{}, err, c.g.cfg.Mode)
+		}
+	}()
+	verdict, err := c.g.cfg.Guard.Review(ctx, s)
+	res.ruling = guard.Decide(verdict, err, c.g.cfg.Mode)
+	return res
+}
+
+// labels adds what the gateway knows of the call to what the message said of the
+// subject.
+func (c *call) labels(own map[string]string) map[string]string {
+	all := map[string]string{
+		guard.LabelClient:    c.client,
+		guard.LabelOperation: string(c.target.Row.Operation),
+		guard.LabelRequest:   c.id,
+	}
+	if c.target.Sandbox != "" {
+		all[guard.LabelSandbox] = c.target.Sandbox
+	}
+	if user, _, ok := c.r.BasicAuth(); ok && c.target.Sandbox != "" {
+		all[guard.LabelUser] = user
+	}
+	if c.g.cfg.Policy.Network.Blocked() {
+		all[guard.LabelNetwork] = "blocked"
+	}
+	for k, v := range own {
+		all[k] = v
+	}
+	return all
+}
+
+// refuseRuling says no in the guard's own words, or says that there was no
+// answer.
+func refuseRuling(r guard.Ruling) *refusal.Refusal {
+	if r.Verdict.Decision != guard.Block {
+		ref := refusal.New(refusal.CodeGuardFailed, "Blocked: no verdict could be had, and without one nothing runs. "+r.Reason)
+		ref.Err = r.Err
+		ref.Retryable = r.Retryable
+		return ref
+	}
+	return refusal.New(refusal.CodePolicy, r.Reason)
+}

@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A sandbox that dies without a word must not hold its client for ever. See
+// e2b-dev/E2B#1128.
+func TestSilentUpstreamIsEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path   string
+		header http.Header
+		body   string
+		answer func(http.ResponseWriter)
+		want   string
+	}{
+		"a command": {
+			"/process.Process/Start", startHeaders(), string(frame(`{"process":{"cmd":"/bin/bash","args":["-l","-c","sleep 1"]}}`)),
+			func(w http.ResponseWriter) { streamAnswer(w, frame(`{"event":{"start":{"pid":7}}}`)) },
+			`"code":"unavailable"`,
+		},
+		"code": {
+			"/execute", toSandbox("49999", "Content-Type", "application/json"), `{"code":"1"}`,
+			func(w http.ResponseWriter) {
+				_, _ = io.WriteString(w, "{\"type\": \"number_of_executions\", \"execution_count\": 1}\n")
+				_ = http.NewResponseController(w).Flush()
+			},
+			`"type": "end_of_execution"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gone := make(chan struct{})
+			h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+				tc.answer(w)
+				<-r.Context().Done()
+				close(gone)
+			}, func(cfg *Config) { cfg.IdleTimeout = 100 * time.Millisecond })
+			got := h.do(t, "POST", tc.path, tc.header, strings.NewReader(tc.body))
+			require.Equal(t, 200, got.Status)
+			require.Contains(t, got.Body, tc.want)
+			require.Contains(t, got.Body, "sent nothing for 100ms")
+			<-gone
+			require.Equal(t, 1, h.log.FilterField(zapString("code", "upstream_idle")).Len())
+		})
+	}
+}
+
+// An upstream that breaks off must not look like one that finished. See
+// e2b-dev/E2B#921 and e2b-dev/infra PR 3281.
+func TestUpstreamAbortStaysAborted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path   string
+		header http.Header
+		body   string
+		part   string
+	}{
+		"a command, mid-frame": {"/process.Process/Start", startHeaders(), string(frame(`{"process":{"cmd":"/bin/true"}}`)), string(frame(`{"event":{"start":{"pid":7}}}`)) + "\x00\x00"},
+		"code, mid-line":       {"/execute", toSandbox("49999", "Content-Type", "application/json"), `{"code":"1"}`, `{"type": "stdout", "text": "hal`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/connect+json")
+				_, _ = io.WriteString(w, tc.part)
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}, nil)
+			req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+tc.path, strings.NewReader(tc.body))
+			require.NoError(t, err)
+			req.Header = tc.header
+			resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			_, err = io.ReadAll(resp.Body)
+			require.Error(t, err, "the client must see that the stream broke off")
+		})
+	}
+}
+
+func TestOutputLimitEndsTheStream(t *testing.T) {
+	chunk := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 30_000)))
+	gone := make(chan struct{})
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(gone)
+		for r.Context().Err() == nil {
+			streamAnswer(w, frame(`{"event":{"data":{"stdout":"`+chunk+`"}}}`))
+		}
+	}, func(cfg *Config) { cfg.Policy.Limits.OutputBytes = 100_000 })
+	got := h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "yes"))
+	require.Contains(t, got.Body, "output")
+	require.LessOrEqual(t, strings.Count(got.Body, chunk), 4)
+	require.Contains(t, got.Body[len(got.Body)-600:], `"error"`)
+	<-gone
+	require.Equal(t, 1, h.log.FilterField(zapString("code", "output_limit")).Len())
+}
+
+func TestGuardHeaderTellsWhatChanged(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	got := h.do(t, "POST", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc"), strings.NewReader(`{"templateID":"base"}`))
+	require.Equal(t, 200, got.Status, got.Body)
+	require.Regexp(t, `^allow; id=[a-z2-7]{20}; changed=.*timeout`, got.Header.Get("E2b-Guard"))
+
+	h = newHouse(t, func(w http.ResponseWriter, _ *http.Request) { streamAnswer(w, endFrame("{}")) }, nil)
+	got = h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "ls"))
+	require.Regexp(t, `^pass; id=[a-z2-7]{20}; changed=.*limits`, got.Header.Get("E2b-Guard"))
+}

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/body"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+// upload takes one POST /files through read, screen and forward at once, because
+// its body may be larger than anything that may be held.
+//
+// Files that are code, and small files, are read whole and judged before the
+// first byte goes upstream. From the first large data file on, the body streams:
+// a file after it is judged before its own bytes are sent, and a refusal then
+// breaks the upload off.
+type upload struct {
+	c      *call
+	parts  *files.Upload
+	judged []judgedPart // read whole, in order
+	next   *files.Part  // the large data file that the stream starts with
+	pipe   *io.PipeReader
+	done   chan struct{}
+
+	mu  sync.Mutex
+	ref *refusal.Refusal
+}
+
+// judgedPart is a file that was read whole.
+type judgedPart struct {
+	part *files.Part
+	text *body.Buffer
+}
+
+// readUpload reads and judges all that can be read and judged before forwarding.
+func (c *call) readUpload() *refusal.Refusal {
+	// The stream's answer may come before its end.
+	_ = http.NewResponseController(c.w).EnableFullDuplex()
+	parts, ref := files.NewUpload(c.r, c.g.bodies.Upload(c.w, c.r), files.Options{MaxBytes: c.g.bodies.Config().UploadBytes})
+	if ref != nil {
+		return ref
+	}
+	u := &upload{c: c, parts: parts}
+	for {
+		part, err := parts.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return refuseRead(err)
+		}
+		class := files.Classify(part.Path, part.Head)
+		if !class.Code && !part.Whole {
+			if ref := u.review(part, class, ""); ref != nil {
+				return ref
+			}
+			u.next = part
+			break
+		}
+		text, ref := u.readWhole(part, class)
+		if ref != nil {
+			return ref
+		}
+		u.judged = append(u.judged, judgedPart{part, text})
+	}
+	c.upload = u
+	c.body = u
+	return nil
+}
+
+// readWhole reads a file to its end and judges it.
+func (u *upload) readWhole(part *files.Part, class files.Class) (*body.Buffer, *refusal.Refusal) {
+	limit := u.c.g.bodies.Config().MessageBytes
+	buf, err := u.c.g.bodies.Spool(part, limit)
+	if errors.Is(err, body.ErrTooLarge) {
+		ref := refusal.New(refusal.CodeTooLarge, "the file "+part.Path+" is code ("+class.Why+") and too large to be judged, so it was not written. Write it as smaller files, or as data with another name.")
+		return nil, ref
+	}
+	if err != nil {
+		return nil, refuseRead(err)
+	}
+	u.c.spool = append(u.c.spool, buf)
+	var text []byte
+	if class.Code {
+		if text, err = buf.Bytes(); err != nil {
+			return nil, refuseRead(err)
+		}
+	}
+	return buf, u.review(part, class, string(text))
+}
+
+// review asks the guard about one file. Once the stream runs, the call's own
+// record is written already, so a file met later gets a line of its own.
+func (u *upload) review(part *files.Part, class files.Class, text string) *refusal.Refusal {
+	subject := files.WriteSubject(part.Path, u.parts.Username, class, text)
+	if u.done == nil {
+		return u.c.review([]guard.Subject{subject})
+	}
+	res := u.c.ask(u.c.r.Context(), subject)
+	u.c.recordLate(res)
+	if !res.ruling.Allow {
+		return refuseRuling(res.ruling)
+	}
+	return nil
+}
+
+// apply starts the stream: it implements outgoing.
+func (u *upload) apply(r *http.Request) {
+	u.parts.Headers(r.Header)
+	r.ContentLength = -1
+	pr, pw := io.Pipe()
+	u.pipe, u.done = pr, make(chan struct{})
+	r.Body = pr
+	go func() {
+		defer close(u.done)
+		err := u.write(pw)
+		var ref *refusal.Refusal
+		if errors.As(err, &ref) {
+			u.mu.Lock()
+			u.ref = ref
+			u.mu.Unlock()
+		}
+		_ = pw.CloseWithError(err)
+	}()
+}
+
+func (u *upload) write(w io.Writer) error {
+	enc := u.parts.NewEncoder(w)
+	for _, j := range u.judged {
+		if err := copyPart(enc, j.part, j.text.Reader()); err != nil {
+			return err
+		}
+	}
+	part := u.next
+	for part != nil {
+		if err := copyPart(enc, part, part); err != nil {
+			return err
+		}
+		var err error
+		if part, err = u.parts.Next(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return refuseRead(err)
+		}
+		class := files.Classify(part.Path, part.Head)
+		if !class.Code {
+			if ref := u.review(part, class, ""); ref != nil {
+				return ref
+			}
+			continue
+		}
+		text, ref := u.readWhole(part, class)
+		if ref != nil {
+			return ref
+		}
+		part.Reader = text.Reader()
+	}
+	return enc.Close()
+}
+
+func copyPart(enc *files.Encoder, part *files.Part, content io.Reader) error {
+	w, err := enc.Begin(part)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, content); err != nil {
+		var ref *refusal.Refusal
+		if errors.Is(err, io.ErrClosedPipe) || errors.As(err, &ref) {
+			return err
+		}
+		return refuseRead(err)
+	}
+	return nil
+}
+
+// refusal is what broke the stream off; nil if nothing of ours did.
+func (u *upload) refusal() *refusal.Refusal {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ref
+}
+
+// stop ends the stream and waits for it, so that nothing reads the client's body
+// after the handler has returned. A client that stands still is cut off.
+func (u *upload) stop() {
+	if u.done == nil {
+		return
+	}
+	_ = u.pipe.CloseWithError(io.ErrClosedPipe)
+	select {
+	case <-u.done:
+	default:
+		_ = http.NewResponseController(u.c.w).SetReadDeadline(time.Now())
+		<-u.done
+	}
+}

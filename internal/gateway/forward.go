@@ -127,14 +127,13 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		}
 	}
 	h.Del("Expect") // the body is here already, or streams without asking
+	c.target.SetHeaders(h)
 	if c.target.Sandbox == "" {
 		if key := c.g.cfg.Upstream.APIKey; !key.IsZero() {
 			h.Del("Authorization")
 			h.Set("X-Api-Key", key.Reveal())
 		}
 	} else {
-		h.Set("E2b-Sandbox-Id", c.target.Sandbox)
-		h.Set("E2b-Sandbox-Port", fmt.Sprint(c.target.Port))
 		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox
 		if token := c.sandbox.trafficToken; !token.IsZero() && c.target.Port != route.PortEnvd {
 			h.Set("E2b-Traffic-Access-Token", token.Reveal())

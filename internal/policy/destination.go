@@ -117,15 +117,19 @@ func parseHost(text string) (destination, error) {
 		return destination{}, fmt.Errorf("%q is a number that some programs read as an address; write an address as 203.0.113.7", text)
 	case privateZones[top]:
 		return destination{}, fmt.Errorf("%q names a machine of a private network, which no sandbox may reach; write public hosts only", text)
+	case wildcard && isRegistry(host):
+		return destination{}, fmt.Errorf("%q stands for everything that anybody registers there; write *.name.%s", text, host)
 	case top == host:
 		return destination{}, fmt.Errorf("%q has no dot, so it names no public host; write the full name", text)
 	}
-	if wildcard {
-		if suffix, icann := publicsuffix.PublicSuffix(host); icann && suffix == host {
-			return destination{}, fmt.Errorf("%q stands for everything that anybody registers there; write *.name.%s", text, host)
-		}
-	}
 	return destination{host: host, wildcard: wildcard}, nil
+}
+
+// isRegistry reports whether names directly below host are anybody's to
+// register: "com", "co.uk", and any name without a dot.
+func isRegistry(host string) bool {
+	suffix, icann := publicsuffix.PublicSuffix(host)
+	return suffix == host && (icann || !strings.Contains(host, "."))
 }
 
 // numeric reports whether a last label makes inet_aton or a URL parser read the

@@ -101,6 +101,7 @@ func TestAnAllowListHoldsPublicPlacesOnly(t *testing.T) {
 		"allow a.*.com":                  "is no host name",
 		"allow *example.com":             "is no host name",
 		"allow *.com":                    "anybody registers",
+		"allow *.db":                     "anybody registers",
 		"allow *.co.uk":                  "anybody registers",
 		"allow https://example.com":      "is a URL",
 		"allow example.com:443":          "has a port",

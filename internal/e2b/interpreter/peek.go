@@ -1,0 +1,133 @@
+package interpreter
+
+import (
+	"bytes"
+	"time"
+)
+
+// lineKind is what a line carries, as far as the filter cares.
+type lineKind uint8
+
+const (
+	lineOther lineKind = iota
+	lineOutput
+	lineResult
+	lineError
+	lineEnd
+)
+
+// peekLine tells a line's kind without decoding it; of output also the text,
+// from behind its opening quote on. The server writes "type" first and "text"
+// second.
+func peekLine(line []byte) (lineKind, []byte) {
+	rest, ok := expect(line, `{`, `"type"`, `:`, `"`)
+	if !ok {
+		return lineOther, line
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 {
+		return lineOther, line
+	}
+	switch string(rest[:end]) {
+	case "stdout", "stderr":
+		if text, ok := expect(rest[end+1:], `,`, `"text"`, `:`, `"`); ok {
+			return lineOutput, text
+		}
+		return lineOutput, rest[end+1:] // An unknown shape counts whole.
+	case "result":
+		return lineResult, line
+	case "error":
+		return lineError, line
+	case "end_of_execution":
+		return lineEnd, line
+	default:
+		return lineOther, line
+	}
+}
+
+// expect reads tokens with space between them.
+func expect(b []byte, tokens ...string) ([]byte, bool) {
+	for _, t := range tokens {
+		b = bytes.TrimLeft(b, " \t")
+		if len(b) < len(t) || string(b[:len(t)]) != t {
+			return b, false
+		}
+		b = b[len(t):]
+	}
+	return b, true
+}
+
+// textScanner counts the bytes a JSON string's content decodes to, across
+// pieces.
+type textScanner struct {
+	done   bool // the closing quote was seen
+	escape int  // characters of the escape read so far, 0 outside of one
+	code   int  // value of a \u escape so far
+}
+
+// scan counts one piece.
+func (s *textScanner) scan(b []byte) int64 {
+	var n int64
+	for len(b) > 0 && !s.done {
+		if s.escape == 0 {
+			plain := bytes.IndexAny(b, `"\`)
+			if plain < 0 {
+				return n + int64(len(b))
+			}
+			n += int64(plain)
+			s.done = b[plain] == '"'
+			s.escape, s.code = 1, 0
+			b = b[plain+1:]
+			continue
+		}
+		c := b[0]
+		b = b[1:]
+		if s.escape == 1 && c != 'u' {
+			n++
+			s.escape = 0
+			continue
+		}
+		if s.escape > 1 {
+			s.code = s.code<<4 | hexValue(c)
+		}
+		if s.escape++; s.escape == 6 {
+			s.escape = 0
+			n += utf8Len(s.code)
+		}
+	}
+	return n
+}
+
+// closing makes a whole line of one that stops inside its text.
+func (s *textScanner) closing() []byte {
+	var b []byte
+	switch {
+	case s.escape == 1:
+		b = append(b, '\\') // Makes the lone backslash a backslash.
+	case s.escape > 1:
+		b = append(b, "0000"[:6-s.escape]...)
+	}
+	return append(b, `", "timestamp": "`+time.Now().UTC().Format(time.RFC3339Nano)+"\"}\n"...)
+}
+
+func hexValue(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	default:
+		return int(c|0x20-'a'+10) & 15
+	}
+}
+
+// utf8Len is the length of a \u escape in UTF-8; half a surrogate pair is half
+// of the pair's four bytes.
+func utf8Len(code int) int64 {
+	switch {
+	case code < 0x80:
+		return 1
+	case code < 0x800, code >= 0xD800 && code < 0xE000:
+		return 2
+	default:
+		return 3
+	}
+}

@@ -73,6 +73,11 @@ describe('what runs away is stopped, with a visible reason', () => {
     assert.match(`${error.message} ${error.error}`, /CPU time limit exceeded|cpu/i)
   }))
 
+  it('processor time of a child of the shell', () => behind('limits {\ncpu_seconds 1\n}', async (sandbox) => {
+    const error = await rejection(sandbox.commands.run('python3 -c "while True: pass"; code=$?; echo "spinner ended with $code"; exit $code'))
+    assert.match(error.stdout, /spinner ended with 152/)
+  }))
+
   it('a spinning background server is not counted by processor time', () => behind('limits {\ncpu_seconds 1\n}', async (sandbox) => {
     const handle = await sandbox.commands.run('python3 -c "import time\nend = time.process_time() + 1.6\nwhile time.process_time() < end: pass\nprint(\'finished\')"', { background: true, timeoutMs: 0 })
     assert.match((await handle.wait()).stdout, /finished/)
@@ -89,7 +94,8 @@ describe('what runs away is stopped, with a visible reason', () => {
   }))
 
   it('wall clock: the process is gone, not only the stream', () => behind('limits {\nwall_clock 1s\n}', async (sandbox) => {
-    await rejection(sandbox.commands.run('exec sleep 61', { timeoutMs: 50_000 }))
+    const error = await rejection(sandbox.commands.run('exec sleep 61', { timeoutMs: 50_000 }))
+    assert.match(error.message, /wall.?clock/i)
     assert.deepEqual((await sandbox.commands.list()).filter(({ args }) => args.join(' ').includes('sleep 61')), [])
   }))
 

@@ -19,6 +19,7 @@ type BreakerOptions struct {
 	// Cooldown is how long it is not asked; then one review tries it: 10 s.
 	Cooldown time.Duration
 	// OnChange is told when a link's breaker opens or closes, for logs and metrics.
+	// It is called with a lock held: it must return at once, and not use the chain.
 	OnChange func(guard string, open bool)
 }
 

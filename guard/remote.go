@@ -7,24 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// hidden are the code points that show nothing and can carry a text of their
-// own, or reorder the text around them: tag characters, variation selectors
-// beyond those that emoji use, zero-width spaces and joiners of words, and
-// bidirectional controls. A model reads them; a person does not. Joiners (U+200C,
-// U+200D) and U+FE0F stay: scripts and emoji need them.
-var hidden = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x200B, Hi: 0x200B, Stride: 1},
-		{Lo: 0x200E, Hi: 0x200F, Stride: 1},
-		{Lo: 0x202A, Hi: 0x202E, Stride: 1},
-		{Lo: 0x2060, Hi: 0x206F, Stride: 1},
-		{Lo: 0xFE00, Hi: 0xFE0E, Stride: 1},
-		{Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1},
-	},
-	R32: []unicode.Range32{
-		{Lo: 0xE0000, Hi: 0xE007F, Stride: 1},
-		{Lo: 0xE0100, Hi: 0xE01EF, Stride: 1},
-	},
+// hidden reports whether a code point shows nothing: those that Unicode lets a
+// renderer ignore, such as tag characters, variation selectors, zero-width spaces,
+// soft hyphens and bidirectional controls. They can carry a whole text that a
+// model reads and a person does not. The joiners and the selector that scripts and
+// emoji need stay.
+func hidden(r rune) bool {
+	switch {
+	case r == 0x200C, r == 0x200D, r == 0xFE0F:
+		return false
+	case unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		return true
+	default:
+		return unicode.Is(unicode.Cf, r) && !unicode.In(r, unicode.Prepended_Concatenation_Mark, shownFormat)
+	}
+}
+
+// shownFormat are format characters that do show: interlinear annotations and the
+// joiners of hieroglyphs.
+var shownFormat = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0xFFF9, Hi: 0xFFFB, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x13430, Hi: 0x1343F, Stride: 1}},
 }
 
 // visible removes hidden code points and spells bytes that are no UTF-8 as \xNN,
@@ -42,7 +45,7 @@ func visible(s string) (string, int) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.Is(hidden, r):
+		case hidden(r):
 			removed++
 		default:
 			b.WriteString(s[i : i+size])

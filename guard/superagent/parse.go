@@ -35,6 +35,9 @@ func parse(answer []byte) (guard.Verdict, error) {
 	if err != nil {
 		return guard.Verdict{}, badAnswer("the answer is no complete JSON: %w", err)
 	}
+	if err := root.spelled("choices"); err != nil {
+		return guard.Verdict{}, err
+	}
 	var r reading
 	choices, _ := root.last("choices").([]any)
 	if len(root.all("choices")) > 1 {
@@ -45,6 +48,9 @@ func parse(answer []byte) (guard.Verdict, error) {
 	}
 	for _, choice := range choices {
 		object, _ := choice.(object)
+		if err := object.spelled("message"); err != nil {
+			return guard.Verdict{}, err
+		}
 		messages := object.all("message")
 		if len(messages) == 0 {
 			return guard.Verdict{}, badAnswer("a choice holds no message")
@@ -69,6 +75,9 @@ func (r *reading) message(v any) error {
 	message, ok := v.(object)
 	if !ok {
 		return badAnswer("a message is no object")
+	}
+	if err := message.spelled("content"); err != nil {
+		return err
 	}
 	contents := message.all("content")
 	if len(contents) == 0 {
@@ -99,6 +108,9 @@ func (r *reading) content(v any) error {
 	content, ok := v.(object)
 	if !ok {
 		return badAnswer("the message's content is no object")
+	}
+	if err := content.spelled("classification", "status"); err != nil {
+		return err
 	}
 	words := append(content.all("classification"), content.all("status")...)
 	if len(words) == 0 {
@@ -184,6 +196,19 @@ func (o object) all(key string) []any {
 func (o object) last(key string) any {
 	if all := o.all(key); len(all) > 0 {
 		return all[len(all)-1]
+	}
+	return nil
+}
+
+// spelled refuses other spellings of the keys that lead to the verdict: readers
+// that do not look at the case of letters would see another one.
+func (o object) spelled(keys ...string) error {
+	for _, m := range o {
+		for _, key := range keys {
+			if m.key != key && strings.EqualFold(m.key, key) {
+				return badAnswer("a key like %q is spelled in another case", key)
+			}
+		}
 	}
 	return nil
 }

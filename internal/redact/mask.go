@@ -95,14 +95,18 @@ func (m *Masker) Mask(text string) string {
 	if m.known != nil {
 		text = m.known.Replace(text)
 	}
-	if len(text) < minKnown {
+	found := find(text)
+	if len(found) == 0 {
 		return text
 	}
-	// Lower case in ASCII only: the length must stay, or nearly so, and hints are
-	// ASCII.
-	lower := strings.ToLower(text)
-	for i := range patterns {
-		text = patterns[i].mask(text, lower)
+	var b strings.Builder
+	b.Grow(len(text))
+	done := 0
+	for _, f := range found {
+		b.WriteString(text[done:f.start])
+		b.WriteString(mark(patterns[f.pattern].kind))
+		done = f.end
 	}
-	return text
+	b.WriteString(text[done:])
+	return b.String()
 }

@@ -16,17 +16,30 @@ type pattern struct {
 	hints []string
 	// re finds it; what is masked is the group named "s".
 	re *regexp.Regexp
+	// atHint says that a match starts with a hint, and re with ^: the text between
+	// hints is not searched. For hints that are common in ordinary text; re must
+	// not scan far without matching.
+	atHint bool
+	// window bounds, in bytes, what re may look at from a hint; 0 means all.
+	window int
 	// accept looks at a match that is not certain; nil accepts all.
-	accept func(match match) bool
+	accept func(match) bool
 }
 
 // match is a candidate: what would be masked, and what surrounds it.
 type match struct {
+	// ahead is the byte before the match, 0 at the start of the text; before is the
+	// match up to the secret, after all that follows.
+	ahead                 byte
 	before, secret, after string
 }
 
 // The words that a name of a secret has in it.
-const secretWords = `(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|credentials?|signature)`
+var secretWords = []string{
+	"secret", "token", "password", "passwd", "passphrase", "credential", "signature",
+	"apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "privatekey", "private_key", "private-key",
+	"authkey", "auth_key", "auth-key", "accountkey", "account_key", "account-key",
+}
 
 // Separators between a name and its value, plain, escaped for JSON or for a URL.
 const (
@@ -34,13 +47,14 @@ const (
 	separator = `\s*(?:=>|:=|[:=]|%3[AaDd])(?:\s|%20|\+)*`
 	// word is what a secret of unknown form may consist of: see Masker.
 	word            = `[A-Za-z0-9_.~+/=@!#%^*-]`
+	authorization   = `^(?i)authorization` + quotes + `\]?(?:` + separator + `|\s*,\s*)` + quotes
 	privateKeyBegin = `-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY-----`
 )
 
 // schemeWords are the authentication schemes a credential may follow.
 const schemeWords = `basic|bearer|token|digest|apikey|negotiate|aws4-hmac-sha256`
 
-var schemes = regexp.MustCompile(`(?i)^(?:` + schemeWords + `)$`)
+var schemes = regexp.MustCompile(`(?i)^(?:` + schemeWords + `)(?:$|%20|\+)`)
 
 // patterns is the table of what is found without being known, in order: what is
 // certain first.
@@ -88,39 +102,46 @@ var patterns = []pattern{
 	prefixed("digitalocean_token", `do[opr]_v1_[a-f0-9]{40,}`, "_v1_"),
 	prefixed("sendgrid_key", `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),
 	{
-		kind:  "url_credential",
-		hints: []string{"://", "%3a%2f%2f", `:\/\/`},
-		re:    regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)[A-Za-z0-9_.~!*+%-]*?(?::|%3[Aa])(?P<s>[A-Za-z0-9_.~!*+%=^@-]+)(?:@|%40)[A-Za-z0-9\[]`),
+		kind:   "url_credential",
+		hints:  []string{"://", "%3a%2f%2f", `:\/\/`},
+		re:     regexp.MustCompile(`^(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)[A-Za-z0-9_.~!*+%-]*?(?::|%3[Aa])(?P<s>[A-Za-z0-9_.~!*+%=^@-]+)(?:@|%40)[A-Za-z0-9\[]`),
+		atHint: true,
+		window: 1024,
 	},
 	{
 		// "Authorization: Basic dXNl…": the credential, not the scheme.
-		kind:  "authorization",
-		hints: []string{"authorization"},
-		re:    regexp.MustCompile(`(?i)authorization` + quotes + `\]?(?:` + separator + `|\s*,\s*)` + quotes + `(?:` + schemeWords + `)(?:\s|%20|\+)+(?P<s>` + word + `+)`),
+		kind:   "authorization",
+		hints:  []string{"authorization"},
+		re:     regexp.MustCompile(authorization + `(?:` + schemeWords + `)(?:\s|%20|\+)+(?P<s>` + word + `+)`),
+		atHint: true,
 	},
 	{
 		// "Authorization: value", without a scheme.
 		kind:   "authorization",
 		hints:  []string{"authorization"},
-		re:     regexp.MustCompile(`(?i)authorization` + quotes + `\]?(?:` + separator + `|\s*,\s*)` + quotes + `(?P<s>` + word + `{6,})`),
+		re:     regexp.MustCompile(authorization + `(?P<s>` + word + `{6,})`),
+		atHint: true,
 		accept: func(m match) bool { return !schemes.MatchString(m.secret) && literal(m) },
 	},
 	{
 		kind:   "basic_credential",
 		hints:  []string{"basic"},
-		re:     regexp.MustCompile(`(?i)\bbasic(?:\s|%20|\+)+(?P<s>[A-Za-z0-9+/_-]{6,}(?:={0,2}|(?:%3[Dd]){0,2}))`),
-		accept: isUserPassword,
+		re:     regexp.MustCompile(`^(?i)basic(?:\s|%20|\+)+(?P<s>[A-Za-z0-9+/_-]{6,}(?:={0,2}|(?:%3[Dd]){0,2}))`),
+		atHint: true,
+		accept: func(m match) bool { return startsWord(m) && isUserPassword(m.secret) },
 	},
 	{
 		kind:   "bearer_token",
 		hints:  []string{"bearer"},
-		re:     regexp.MustCompile(`(?i)\bbearer(?:\s|%20|\+)+(?P<s>[A-Za-z0-9_.~+/=-]{8,})`),
-		accept: func(m match) bool { return hasDigit(m.secret) },
+		re:     regexp.MustCompile(`^(?i)bearer(?:\s|%20|\+)+(?P<s>[A-Za-z0-9_.~+/=-]{8,})`),
+		atHint: true,
+		accept: func(m match) bool { return startsWord(m) && hasDigit(m.secret) },
 	},
 	{
 		kind:   "assigned",
-		hints:  []string{"secret", "token", "passw", "passphrase", "key", "credential", "signature"},
-		re:     regexp.MustCompile(`(?i)` + secretWords + `[A-Za-z0-9_-]{0,40}` + quotes + `\]?` + separator + quotes + `(?P<s>` + word + `{6,})`),
+		hints:  secretWords,
+		re:     regexp.MustCompile(`^[A-Za-z0-9_-]{0,60}` + quotes + `\]?` + separator + quotes + `(?P<s>` + word + `{6,})`),
+		atHint: true,
 		accept: literal,
 	},
 }
@@ -133,9 +154,6 @@ func prefixed(kind, expr string, hints ...string) pattern {
 // literal tells a value that is written out from an expression that fetches one:
 // hiding the latter would hide code from a guard.
 func literal(m match) bool {
-	if strings.HasPrefix(m.secret, "<secret:") {
-		return false
-	}
 	quoted := strings.HasSuffix(m.before, `"`) || strings.HasSuffix(m.before, `'`) ||
 		strings.HasSuffix(m.before, "%22") || strings.HasSuffix(m.before, "%27")
 	if quoted {
@@ -149,8 +167,8 @@ func literal(m match) bool {
 
 // isUserPassword tells the credential of Basic from the word after "basic" in a
 // sentence.
-func isUserPassword(m match) bool {
-	text, err := url.PathUnescape(m.secret)
+func isUserPassword(credential string) bool {
+	text, err := url.PathUnescape(credential)
 	if err != nil {
 		return false
 	}
@@ -161,34 +179,7 @@ func isUserPassword(m match) bool {
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-func (p *pattern) mask(text, lower string) string {
-	if !p.hinted(lower) {
-		return text
-	}
-	group := p.re.SubexpIndex("s")
-	var b strings.Builder
-	done := 0
-	for _, at := range p.re.FindAllStringSubmatchIndex(text, -1) {
-		start, end := at[2*group], at[2*group+1]
-		if p.accept != nil && !p.accept(match{text[at[0]:start], text[start:end], text[end:]}) {
-			continue
-		}
-		b.WriteString(text[done:start])
-		b.WriteString(mark(p.kind))
-		done = end
-	}
-	if done == 0 {
-		return text
-	}
-	b.WriteString(text[done:])
-	return b.String()
-}
-
-func (p *pattern) hinted(lower string) bool {
-	for _, hint := range p.hints {
-		if strings.Contains(lower, hint) {
-			return true
-		}
-	}
-	return false
+// startsWord reports whether the match is not the tail of a longer word.
+func startsWord(m match) bool {
+	return m.ahead != '_' && m.ahead != '-' && (m.ahead < '0' || m.ahead > '9') && (m.ahead|0x20 < 'a' || m.ahead|0x20 > 'z')
 }

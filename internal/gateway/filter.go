@@ -117,25 +117,35 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 	return nil
 }
 
+// filterProcess bounds the output of a process and notices a dead sandbox. A
+// process that passed its output limit is killed: it would go on writing with
+// nobody to read.
 func (c *call) filterProcess(resp *http.Response) error {
-	limit := c.g.cfg.Policy.Limits.OutputBytes
-	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
-	f := envd.NewStreamFilter(silent, c.msg.(*envd.Message).Encoding, envd.StreamLimits{OutputBytes: limit}, func(e envd.Event) {
+	var pid uint32
+	return c.filterRPCStream(resp, c.g.cfg.Policy.Limits.OutputBytes, func(e envd.Event) {
 		switch e.Kind {
+		case envd.EventStart:
+			pid = e.PID
 		case envd.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
+			c.kill(pid)
 		case envd.EventAborted:
 			c.logAborted(e.Err)
 		}
 	})
-	silent.start(func() { f.Cut(c.refuseSilence()) })
-	resp.Body = f
-	return nil
 }
 
 func (c *call) filterWatch(resp *http.Response) error {
+	return c.filterRPCStream(resp, 0, nil)
+}
+
+func (c *call) filterRPCStream(resp *http.Response, outputBytes int64, onEvent func(envd.Event)) error {
+	enc := c.msg.(*envd.Message).Encoding
+	if !envd.IsStream(resp.StatusCode, resp.Header, enc) {
+		return nil
+	}
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
-	f := envd.NewStreamFilter(silent, c.msg.(*envd.Message).Encoding, envd.StreamLimits{}, func(envd.Event) {})
+	f := envd.NewStreamFilter(silent, enc, envd.StreamLimits{OutputBytes: outputBytes, RequestID: c.id}, onEvent)
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	resp.Body = f
 	return nil
@@ -143,7 +153,7 @@ func (c *call) filterWatch(resp *http.Response) error {
 
 func (c *call) filterExecution(resp *http.Response) error {
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
-	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes}
+	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
 	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
 		switch e.Kind {
 		case interpreter.EventLimit:

@@ -75,9 +75,10 @@ func TestUpstreamAbortStaysAborted(t *testing.T) {
 			require.NoError(t, err)
 			req.Header = tc.header
 			resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-			require.NoError(t, err)
-			defer resp.Body.Close()
-			_, err = io.ReadAll(resp.Body)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
+				require.NoError(t, resp.Body.Close())
+			}
 			require.Error(t, err, "the client must see that the stream broke off")
 		})
 	}
@@ -85,9 +86,15 @@ func TestUpstreamAbortStaysAborted(t *testing.T) {
 
 func TestOutputLimitEndsTheStream(t *testing.T) {
 	chunk := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 30_000)))
-	gone := make(chan struct{})
+	gone, killed := make(chan struct{}), make(chan struct{})
 	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/process.Process/SendSignal" {
+			close(killed)
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
 		defer close(gone)
+		streamAnswer(w, frame(`{"event":{"start":{"pid":7}}}`))
 		for r.Context().Err() == nil {
 			streamAnswer(w, frame(`{"event":{"data":{"stdout":"`+chunk+`"}}}`))
 		}
@@ -97,7 +104,11 @@ func TestOutputLimitEndsTheStream(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(got.Body, chunk), 4)
 	require.Contains(t, got.Body[len(got.Body)-600:], `"error"`)
 	<-gone
+	<-killed
 	require.Equal(t, 1, h.log.FilterField(zapString("code", "output_limit")).Len())
+	signal := h.reached()[1]
+	require.JSONEq(t, `{"process":{"pid":7},"signal":"SIGNAL_SIGKILL"}`, string(signal.Body))
+	require.Equal(t, "isbx1", signal.Header.Get("E2b-Sandbox-Id"))
 }
 
 func TestGuardHeaderTellsWhatChanged(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Key is the key the server knows.
@@ -99,16 +98,5 @@ func DropsAfter(part string) http.HandlerFunc {
 		_, _ = io.WriteString(w, part)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	}
-}
-
-// After waits, then answers.
-func After(wait time.Duration, answer http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-time.After(wait):
-			answer(w, r)
-		case <-r.Context().Done():
-		}
 	}
 }

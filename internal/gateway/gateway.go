@@ -132,7 +132,7 @@ func (c *call) recoverPanic() {
 	}
 	c.g.log.Error("recovered from a panic; the call was not passed",
 		zap.String("request_id", c.id), zap.String("operation", c.outcome.Operation),
-		zap.String("panic", c.g.masker.Mask(fmt.Sprint(p))), zap.ByteString("stack", debug.Stack()))
+		zap.String("panic", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
 	if c.forwarded {
 		panic(http.ErrAbortHandler)
 	}

@@ -69,7 +69,7 @@ func (c *call) ask(ctx context.Context, s guard.Subject) (res screened) {
 	res.subject = s
 	defer func() { // it may run on a goroutine of its own, where nobody else recovers
 		if p := recover(); p != nil {
-			err := &guard.Error{Fault: guard.Panicked, Err: fmt.Errorf("panic: %v", p)}
+			err := &guard.Error{Fault: guard.Panicked, Err: fmt.Errorf("panic of type %T", p)} // its value may quote the subject
 			res.ruling = guard.Decide(guard.Verdict{}, err, c.g.cfg.Mode)
 		}
 	}()

@@ -50,6 +50,8 @@ type StreamLimits struct {
 const (
 	minStreamBuffer = 4 << 10
 	maxStreamBuffer = 256 << 10
+	// peekBytes of a frame larger than the buffer are looked at.
+	peekBytes = 1 << 10
 )
 
 // IsStream reports whether a response is a stream of Connect frames in enc, and
@@ -224,12 +226,14 @@ func (f *StreamFilter) scan() {
 	for f.err == nil && f.through == 0 && f.w-f.ready >= frameHeader {
 		frame := f.buf[f.ready:f.w]
 		size := frameHeader + int64(binary.BigEndian.Uint32(frame[1:]))
-		large := size > maxStreamBuffer
-		if !large && int64(len(frame)) < size {
+		shown := size
+		if size > maxStreamBuffer {
+			shown = frameHeader + peekBytes
+		}
+		if int64(len(frame)) < shown {
 			return
 		}
-		payload := frame[frameHeader:min(size, int64(len(frame)))]
-		if !f.inspect(frame[0], payload, size-frameHeader) {
+		if !f.inspect(frame[0], frame[frameHeader:shown], size-frameHeader) {
 			return
 		}
 		if int64(len(frame)) < size {

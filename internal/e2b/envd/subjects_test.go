@@ -1,0 +1,184 @@
+package envd
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/filesystempb"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+func TestStartSubjects(t *testing.T) {
+	command := func(text string) guard.Subject {
+		return guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: text}
+	}
+	code := func(language, text string) guard.Subject {
+		return guard.Subject{Kind: guard.KindCode, Language: language, Text: text}
+	}
+	argv := func(words ...string) []string { return words }
+	tests := map[string]struct {
+		argv []string
+		want []guard.Subject
+	}{
+		"what the SDKs send":       {argv("/bin/bash", "-l", "-c", "echo 'a b' | wc"), []guard.Subject{command("echo 'a b' | wc")}},
+		"terminal of the SDKs":     {argv("/bin/bash", "-i", "-l"), []guard.Subject{command("/bin/bash -i -l")}},
+		"clustered options":        {argv("bash", "-lc", "id"), []guard.Subject{command("id")}},
+		"c in the middle":          {argv("sh", "-ecx", "id"), []guard.Subject{command("id")}},
+		"options behind c":         {argv("bash", "-c", "-l", "id"), []guard.Subject{command("id")}},
+		"long options":             {argv("bash", "--login", "--norc", "-c", "id"), []guard.Subject{command("id")}},
+		"end of options":           {argv("bash", "-c", "--", "id"), []guard.Subject{command("id")}},
+		"lone dash ends options":   {argv("bash", "-c", "-", "id"), []guard.Subject{command("id")}},
+		"empty string":             {argv("bash", "-c", ""), []guard.Subject{command("")}},
+		"positional parameters":    {argv("bash", "-c", `"$@"`, "x", "rm", "-rf", "/"), []guard.Subject{command(`"$@"`), command(`bash -c '"$@"' x rm -rf /`)}},
+		"start-up file":            {argv("bash", "--rcfile", "/tmp/x", "-ic", "id"), []guard.Subject{command("id"), command("bash --rcfile /tmp/x -ic id")}},
+		"shell option":             {argv("bash", "-o", "errexit", "-c", "id"), []guard.Subject{command("id"), command("bash -o errexit -c id")}},
+		"shell option in cluster":  {argv("bash", "-eco", "pipefail", "id"), []guard.Subject{command("id"), command("bash -eco pipefail id")}},
+		"plus option":              {argv("bash", "+e", "-c", "id"), []guard.Subject{command("id"), command("bash +e -c id")}},
+		"unknown option":           {argv("bash", "-Zc", "id"), []guard.Subject{command("id"), command("bash -Zc id")}},
+		"c without string":         {argv("bash", "-c"), []guard.Subject{command("bash -c")}},
+		"script file":              {argv("bash", "/tmp/x.sh", "-c", "id"), []guard.Subject{command("bash /tmp/x.sh -c id")}},
+		"a file called bash":       {argv("/tmp/bash", "-c", "id"), []guard.Subject{command("/tmp/bash -c id")}},
+		"zsh":                      {argv("/usr/bin/zsh", "-c", "id"), []guard.Subject{command("id")}},
+		"python":                   {argv("python3", "-c", "print(1)"), []guard.Subject{code("python", "print(1)"), command("python3 -c 'print(1)'")}},
+		"python, version, cluster": {argv("/usr/bin/python3.11", "-Bc", "print(1)", "-c", "x"), []guard.Subject{code("python", "print(1)"), command("/usr/bin/python3.11 -Bc 'print(1)' -c x")}},
+		"python, attached":         {argv("python", "-cprint(1)"), []guard.Subject{code("python", "print(1)"), command("python '-cprint(1)'")}},
+		"python, warning option":   {argv("python", "-W", "ignore", "-c", "x=1"), []guard.Subject{code("python", "x=1"), command("python -W ignore -c x=1")}},
+		"python module":            {argv("python3", "-m", "http.server"), []guard.Subject{command("python3 -m http.server")}},
+		"node":                     {argv("node", "-e", "1"), []guard.Subject{code("javascript", "1"), command("node -e 1")}},
+		"node print":               {argv("node", "-pe", "1+1"), []guard.Subject{code("javascript", "1+1"), command("node -pe 1+1")}},
+		"node eval word":           {argv("node", "--no-warnings", "--eval=x()"), []guard.Subject{code("javascript", "x()"), command("node --no-warnings '--eval=x()'")}},
+		"node script":              {argv("node", "x.js", "-e", "1"), []guard.Subject{command("node x.js -e 1")}},
+		"perl, several":            {argv("perl", "-ne", "print;", "-e", "exit"), []guard.Subject{code("perl", "print;\nexit"), command("perl -ne 'print;' -e exit")}},
+		"ruby":                     {argv("ruby", "-e", "puts 1"), []guard.Subject{code("ruby", "puts 1"), command("ruby -e 'puts 1'")}},
+		"anything else":            {argv("/usr/bin/env", "A=b", "sh", "-c", "it's"), []guard.Subject{command(`/usr/bin/env A=b sh -c 'it'\''s'`)}},
+		"assignment as a program":  {argv("A=b", "c"), []guard.Subject{command("'A=b' c")}},
+		"newline and empty word":   {argv("printf", "a\nb", ""), []guard.Subject{command("printf 'a\nb' ''")}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			subjects, r := messageOf(t, startPath, start(tt.argv[0], tt.argv[1:]...)).Subjects(http.Header{})
+			require.Nil(t, r)
+			assert.Equal(t, tt.want, subjects)
+		})
+	}
+}
+
+func TestStartSubjectsCarryContext(t *testing.T) {
+	req := start("/bin/bash", "-c", "id")
+	req.Process.Cwd = proto.String("/work")
+	req.Process.Envs = map[string]string{"B": "secret", "A": "x"}
+	req.Tag = proto.String("job")
+	subjects, r := messageOf(t, startPath, req).Subjects(http.Header{"Authorization": {"Basic cm9vdDo="}})
+	require.Nil(t, r)
+	require.NotEmpty(t, subjects)
+	assert.Equal(t, guard.Subject{
+		Kind: guard.KindCommand, Language: "bash", Text: "id", Target: "job",
+		Labels: map[string]string{guard.LabelCwd: "/work", guard.LabelEnvNames: "A,B", guard.LabelUser: "root"},
+	}, subjects[0])
+}
+
+// Each is run by envd in a way that its fields do not tell, or by nobody honest.
+func TestStartHygiene(t *testing.T) {
+	env := func(name, value string) *processpb.StartRequest {
+		req := start("/bin/true")
+		req.Process.Envs = map[string]string{name: value}
+		return req
+	}
+	tagged := start("/bin/true")
+	tagged.Tag = proto.String("_system")
+	inFolder := start("/bin/true")
+	inFolder.Process.Cwd = proto.String("/tmp\x00")
+	for name, req := range map[string]*processpb.StartRequest{
+		"no process":             {},
+		"empty command":          start(""),
+		"option to nice":         start("-n", "5", "/bin/sh"),
+		"end of options to nice": start("--", "/bin/sh"),
+		"system tag":             tagged,
+		"nul in command":         start("/bin/true\x00x"),
+		"nul in argument":        start("/bin/true", "a\x00b"),
+		"nul in variable":        env("A", "\x00"),
+		"nul in folder":          inFolder,
+		"variable in a name":     env("BASH_ENV=/tmp/x;A", "b"),
+		"empty name":             env("", "b"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			subjects, r := messageOf(t, startPath, req).Subjects(http.Header{})
+			require.NotNil(t, r)
+			assert.Empty(t, subjects)
+			assert.Contains(t, []refusal.Code{refusal.CodeInvalid, refusal.CodePolicy}, r.Code)
+		})
+	}
+}
+
+func TestFileSubjects(t *testing.T) {
+	file := func(action, path string) guard.Subject {
+		return guard.Subject{Kind: guard.KindFile, Target: path, Labels: map[string]string{guard.LabelAction: action}}
+	}
+	const service = "/filesystem.Filesystem/"
+	for name, tt := range map[string]struct {
+		path string
+		msg  proto.Message
+		want []guard.Subject
+	}{
+		"remove":  {service + "Remove", &filesystempb.RemoveRequest{Path: "/x"}, []guard.Subject{file("remove", "/x")}},
+		"mkdir":   {service + "MakeDir", &filesystempb.MakeDirRequest{Path: "/x"}, []guard.Subject{file("mkdir", "/x")}},
+		"stat":    {service + "Stat", &filesystempb.StatRequest{Path: "/x"}, []guard.Subject{file("list", "/x")}},
+		"list":    {service + "ListDir", &filesystempb.ListDirRequest{Path: "/x"}, []guard.Subject{file("list", "/x")}},
+		"watch":   {service + "WatchDir", &filesystempb.WatchDirRequest{Path: "/x"}, []guard.Subject{file("watch", "/x")}},
+		"watcher": {service + "CreateWatcher", &filesystempb.CreateWatcherRequest{Path: "/x"}, []guard.Subject{file("watch", "/x")}},
+		"move":    {service + "Move", &filesystempb.MoveRequest{Source: "/a", Destination: "/data/b"}, []guard.Subject{file("remove", "/a"), file("move", "/data/b")}},
+		"events":  {service + "GetWatcherEvents", &filesystempb.GetWatcherEventsRequest{WatcherId: "w"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			subjects, r := messageOf(t, tt.path, tt.msg).Subjects(http.Header{})
+			require.Nil(t, r)
+			assert.Equal(t, tt.want, subjects)
+		})
+	}
+}
+
+// A moved file's text is unknown, so it may not go where it would run by itself.
+func TestMoveOntoSelfRunningPathIsRefused(t *testing.T) {
+	for _, to := range []string{
+		"/home/user/.bashrc", ".profile", "~/.ssh", "/etc/cron.d/x", "/repo/.git/hooks", "/usr/bin/ls",
+		"/home/user/x/../.bashrc", "../../etc/profile.d/a.sh", "/usr/lib/python3/sitecustomize.py", "/etc", "/",
+	} {
+		_, r := messageOf(t, "/filesystem.Filesystem/Move", &filesystempb.MoveRequest{Source: "/tmp/x", Destination: to}).Subjects(http.Header{})
+		require.NotNil(t, r, to)
+		assert.Equal(t, refusal.CodePolicy, r.Code)
+	}
+}
+
+func TestInputSubjects(t *testing.T) {
+	msg := messageOf(t, "/process.Process/SendInput", &processpb.SendInputRequest{
+		Process: &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: 7}},
+		Input:   &processpb.ProcessInput{Input: &processpb.ProcessInput_Pty{Pty: []byte("ls\r")}},
+	})
+	subjects, r := msg.Subjects(http.Header{})
+	require.Nil(t, r)
+	assert.Equal(t, []guard.Subject{{Kind: guard.KindInput, Text: "ls\r", Target: "pid 7"}}, subjects)
+}
+
+// Every method is either looked into or known to carry nothing to judge.
+func TestEveryMethodIsConsidered(t *testing.T) {
+	silent := map[string]bool{
+		"/process.Process/List": true, "/process.Process/Connect": true, "/process.Process/Update": true, "/process.Process/SendSignal": true,
+		"/process.Process/CloseStdin": true, "/filesystem.Filesystem/GetWatcherEvents": true, "/filesystem.Filesystem/RemoveWatcher": true,
+	}
+	for _, m := range Methods() {
+		if m.Kind == ClientStream {
+			_, r := Decode(m, Encoding{Codec: JSON, Stream: true}, http.NoBody, maxTest)
+			require.NotNil(t, r, "%s has no decoder, so it must be refused", m.Path)
+			continue
+		}
+		msg := &Message{Method: m, Encoding: Encoding{Codec: JSON}, Proto: m.newRequest()}
+		subjects, r := msg.Subjects(http.Header{})
+		assert.Equal(t, silent[m.Path], len(subjects) == 0 && r == nil, m.Path)
+	}
+}

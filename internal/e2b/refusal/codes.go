@@ -1,7 +1,9 @@
 package refusal
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -116,3 +118,6 @@ func status(r *Refusal) int {
 	}
 	return statuses[r.code()]
 }
+
+// Codes returns every code, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }

@@ -1,0 +1,358 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
+
+	"github.com/e2bguard/e2bguard/internal/policy"
+)
+
+// options is the one table of what the directive takes, in the order of the
+// reference.
+func options(h *Handler) []option {
+	return []option{
+		{name: "upstream", syntax: "{ … }", doc: "The E2B that calls are forwarded to.", set: h.parseUpstream, block: upstreamOptions(new(Upstream))},
+		{name: "client", syntax: "NAME KEY", many: true, set: h.parseClient, fallback: "none: clients bring their own E2B key",
+			doc: "A key the gateway gives out; it needs `upstream api_key`. Once per client."},
+		{name: "public_domain", syntax: "DOMAIN", set: checked(&h.PublicDomain, "gw.example.com", checkDomain), fallback: "none: the URL form only",
+			doc: "`api.DOMAIN` and `PORT-ID.DOMAIN` point at the gateway (wildcard DNS and certificate)."},
+		{name: "guard", syntax: "static | superagent [{ … }]", many: true, set: h.parseGuard, fallback: "static",
+			doc: "Guards in the order they are asked; a block ends the chain, the last verdict stands."},
+		{name: "profile", syntax: "strict | balanced | permissive", set: h.parseProfile, fallback: profileBalanced,
+			doc: "How much doubt blocks. `strict` also lowers the limits that are not given."},
+		{name: "mode", syntax: "enforce", set: h.parseMode, fallback: modeEnforce, doc: "Decide and enforce."},
+		{name: "on_error", syntax: "block | allow", set: h.parseOnError, fallback: onErrorBlock,
+			doc: "What happens to a call that no guard could judge. A guard that refuses its key blocks either way."},
+		{name: "limits", syntax: "{ … }", set: h.parseLimits, doc: "Bounds for sandboxes and what runs in them.", block: limitOptions(new(Limits))},
+		{name: "network", syntax: "blocked | allow WHAT…", set: h.parseNetwork, fallback: "blocked",
+			doc: "What sandboxes may reach: hosts, `*.hosts`, addresses, CIDR blocks, and the preset `packages`."},
+		{name: "templates", syntax: "ID…", set: h.parseTemplates, fallback: "whatever the key may use", doc: "The templates that may be started."},
+		{name: "ports", syntax: "PORT… | FIRST-LAST…", set: h.parsePorts, fallback: "none",
+			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
+		{name: "persistence", syntax: "deny | allow [pause] [snapshot] [fork]", set: h.parsePersistence, fallback: "deny",
+			doc: "Which ways of outliving a run are open."},
+		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
+	}
+}
+
+func upstreamOptions(u *Upstream) []option {
+	return []option{
+		{name: "api_url", syntax: "URL", set: checked(&u.APIURL, defaultAPIURL, checkURL("api_url", defaultAPIURL)), fallback: defaultAPIURL, doc: "The control plane. Placeholders allowed."},
+		{name: "sandbox_url", syntax: "URL", set: checked(&u.SandboxURL, defaultSandboxURL, checkURL("sandbox_url", defaultSandboxURL)), fallback: defaultSandboxURL,
+			doc: "The data plane, reached with E2B's routing headers. Placeholders allowed."},
+		{name: "api_key", syntax: "KEY", set: checked(&u.APIKey, "{env.E2B_API_KEY}", checkSecret("api_key")), fallback: "none: clients bring their own E2B key",
+			doc: "E2B's key, in vault mode the only place it lives. Write `{env.E2B_API_KEY}` or `{file./run/secrets/e2b}`."},
+	}
+}
+
+func (h *Handler) parseUpstream(d *caddyfile.Dispenser) error {
+	h.Upstream = new(Upstream)
+	if err := noArgs(d); err != nil {
+		return err
+	}
+	return parseBlock(d, "upstream", upstreamOptions(h.Upstream))
+}
+
+func (h *Handler) parseClient(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 || args[0] == "" || args[1] == "" {
+		return d.Errf("client takes a name and a key, as in: client team-a {env.TEAM_A_KEY}")
+	}
+	if !clientName.MatchString(args[0]) {
+		return d.Errf("client name %q: use up to 63 letters, digits, dots, dashes and underscores", args[0])
+	}
+	for _, c := range h.Clients {
+		if c.Name == args[0] {
+			return d.Errf("client %s is given twice; give each client one line", c.Name)
+		}
+	}
+	if !strings.Contains(args[1], "{") {
+		if err := checkSecret("key of client " + args[0])(args[1]); err != nil {
+			return at(d, err)
+		}
+	}
+	h.Clients = append(h.Clients, Client{Name: args[0], Key: args[1]})
+	return nil
+}
+
+func (h *Handler) parseGuard(d *caddyfile.Dispenser) error {
+	if !d.NextArg() {
+		return d.Errf("guard needs a name, as in: guard static")
+	}
+	name := d.Val()
+	if name == "chat" {
+		return d.Errf("guard chat is not built yet, and nothing is accepted and ignored: use `guard static`, `guard superagent`, or both")
+	}
+	id := guardNamespace + "." + name
+	if _, err := caddy.GetModule(id); err != nil {
+		return d.Errf("unknown guard %s; the guards in this binary are %s", name, strings.Join(guardNames(), ", "))
+	}
+	var unmarshaled struct {
+		Guard string `json:"guard"`
+	}
+	for _, raw := range h.GuardsRaw {
+		if json.Unmarshal(raw, &unmarshaled) == nil && unmarshaled.Guard == name && name == "static" {
+			return d.Errf("guard static is given twice; it would give the same answer twice, keep one")
+		}
+	}
+	mod, err := caddyfile.UnmarshalModule(d, id)
+	if err != nil {
+		return err
+	}
+	h.GuardsRaw = append(h.GuardsRaw, caddyconfig.JSONModuleObject(mod, "guard", name, nil))
+	return nil
+}
+
+func (h *Handler) parseProfile(d *caddyfile.Dispenser) (err error) {
+	h.Profile, err = word(d, profileStrict, profileBalanced, profilePermissive)
+	return err
+}
+
+func (h *Handler) parseMode(d *caddyfile.Dispenser) (err error) {
+	h.Mode, err = one(d, modeEnforce)
+	switch {
+	case err != nil:
+		return err
+	case h.Mode == "shadow":
+		return d.Errf("mode shadow is not built yet, and nothing is accepted and ignored: write `mode enforce`, or nothing; " +
+			"to try a policy without blocking, run `e2bguard check` over recorded commands")
+	case h.Mode != modeEnforce:
+		return d.Errf("mode %s: write enforce", h.Mode)
+	}
+	return nil
+}
+
+func (h *Handler) parseOnError(d *caddyfile.Dispenser) (err error) {
+	h.OnError, err = word(d, onErrorBlock, onErrorAllow)
+	return err
+}
+
+func limitOptions(l *Limits) []option {
+	return []option{
+		{name: "sandbox_lifetime", syntax: "DEFAULT [MAX]", set: l.parseLifetime, fallback: "5m 1h",
+			doc: "A sandbox's lifetime where the client names none, and the longest it can ask for."},
+		{name: "wall_clock", syntax: "DURATION | off", set: duration(&l.WallClock), fallback: "5m (strict: 20s)", doc: "A command that names a timeout: that, at most this."},
+		{name: "background_wall_clock", syntax: "DURATION | off", set: duration(&l.BackgroundWallClock), fallback: "1h (strict: 20s)", doc: "A command that names no timeout."},
+		{name: "cpu_seconds", syntax: "SECONDS | off", set: l.parseCPU, fallback: "300 (strict: 5)", doc: "CPU time of one command; not for terminals and background commands."},
+		{name: "memory", syntax: "SIZE | off", set: size(&l.Memory, "1GiB"), fallback: "1GiB (strict: 512MiB)", doc: "Data segment of each process of a command."},
+		{name: "output", syntax: "SIZE | off", set: size(&l.Output, "10MiB"), fallback: "10MiB", doc: "Bytes of stdout and stderr that one call may stream."},
+	}
+}
+
+func (h *Handler) parseLimits(d *caddyfile.Dispenser) error {
+	h.Limits = new(Limits)
+	if err := noArgs(d); err != nil {
+		return err
+	}
+	if err := parseBlock(d, "limits", limitOptions(h.Limits)); err != nil {
+		return err
+	}
+	_, err := h.limits()
+	return at(d, err)
+}
+
+func (l *Limits) parseLifetime(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) < 1 || len(args) > 2 {
+		return d.Errf("sandbox_lifetime takes a default and, if wanted, a maximum, as in: sandbox_lifetime 5m 1h")
+	}
+	var given [2]*caddy.Duration
+	for i, a := range args {
+		v, err := caddy.ParseDuration(a)
+		if err != nil || v <= 0 {
+			return d.Errf("sandbox_lifetime %s: write durations longer than zero, as in: sandbox_lifetime 5m 1h", a)
+		}
+		given[i] = (*caddy.Duration)(&v)
+	}
+	l.SandboxLifetime, l.SandboxLifetimeMax = given[0], given[1]
+	return nil
+}
+
+func (l *Limits) parseCPU(d *caddyfile.Dispenser) error {
+	v, err := one(d, "300")
+	if err != nil {
+		return err
+	}
+	n := 0
+	if v != "off" {
+		if n, err = strconv.Atoi(v); err != nil || n <= 0 {
+			return d.Errf("cpu_seconds %s: write a whole number of seconds without a unit, or off, as in: cpu_seconds 300", v)
+		}
+	}
+	l.CPUSeconds = &n
+	return nil
+}
+
+func (h *Handler) parseNetwork(d *caddyfile.Dispenser) error {
+	words, err := some(d, "blocked")
+	if err != nil {
+		return err
+	}
+	switch words[0] {
+	case "blocked":
+		if len(words) > 1 {
+			return d.Errf("network blocked takes nothing more; to open hosts write: network allow %s", strings.Join(words[1:], " "))
+		}
+		h.Network = new(Network)
+		return nil
+	case "allow":
+		if len(words) == 1 {
+			return d.Errf("network allow needs at least one host, address or preset, as in: network allow packages api.example.com")
+		}
+		if _, err := policy.ParseNetwork(words); err != nil {
+			return at(d, err)
+		}
+		h.Network = &Network{Allow: words[1:]}
+		return nil
+	default:
+		return d.Errf("network %s: write `network blocked`, or `network allow` and what may be reached", words[0])
+	}
+}
+
+func (h *Handler) parseTemplates(d *caddyfile.Dispenser) (err error) {
+	h.Templates, err = some(d, "base code-interpreter-v1")
+	return err
+}
+
+func (h *Handler) parsePorts(d *caddyfile.Dispenser) (err error) {
+	if h.Ports, err = some(d, "3000 8000-8100"); err != nil {
+		return err
+	}
+	_, err = policy.ParsePorts(h.Ports)
+	return at(d, err)
+}
+
+func (h *Handler) parsePersistence(d *caddyfile.Dispenser) error {
+	words, err := some(d, "deny")
+	if err != nil {
+		return err
+	}
+	switch words[0] {
+	case "deny":
+		if len(words) > 1 {
+			return d.Errf("persistence deny takes nothing more; to open some write: persistence allow %s", strings.Join(words[1:], " "))
+		}
+		h.Persistence = new(Persistence)
+		return nil
+	case "allow":
+		if len(words) == 1 {
+			return d.Errf("persistence allow needs at least one of pause, snapshot and fork")
+		}
+		if _, err := policy.ParsePersistence(words); err != nil {
+			return at(d, err)
+		}
+		h.Persistence = &Persistence{Allow: words[1:]}
+		return nil
+	default:
+		return d.Errf("persistence %s: write `persistence deny`, or `persistence allow` and any of pause, snapshot and fork", words[0])
+	}
+}
+
+func bufferOptions(b *Buffer) []option {
+	return []option{
+		{name: "temp_dir", syntax: "FOLDER", set: text(&b.TempDir, "/var/tmp/e2bguard"), fallback: "the system's", doc: "Where bodies larger than `spill` go; must be writable at start."},
+		{name: "spill", syntax: "SIZE", set: byteSize(&b.Spill, "1MiB"), fallback: "1MiB", doc: "The size above which a body goes to disk."},
+		{name: "ceiling", syntax: "SIZE", set: byteSize(&b.Ceiling, "2GiB"), fallback: "2GiB", doc: "All bytes buffered at once; calls beyond it are asked to retry."},
+		{name: "max_message", syntax: "SIZE", set: byteSize(&b.MaxMessage, "8MiB"), fallback: "8MiB", doc: "The largest request that is decoded whole."},
+		{name: "max_upload", syntax: "SIZE", set: byteSize(&b.MaxUpload, "1GiB"), fallback: "1GiB", doc: "The largest file that can be uploaded."},
+		{name: "read_timeout", syntax: "DURATION", set: b.parseReadTimeout, fallback: "30s", doc: "How long a client may go without sending a byte of a body."},
+	}
+}
+
+func (h *Handler) parseBuffer(d *caddyfile.Dispenser) error {
+	h.Buffer = new(Buffer)
+	if err := noArgs(d); err != nil {
+		return err
+	}
+	return parseBlock(d, "buffer", bufferOptions(h.Buffer))
+}
+
+func (b *Buffer) parseReadTimeout(d *caddyfile.Dispenser) error {
+	var given *caddy.Duration
+	if err := positiveDuration(&given)(d); err != nil {
+		return err
+	}
+	b.ReadTimeout = *given
+	return nil
+}
+
+// duration reads a duration or "off".
+func duration(to **caddy.Duration) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		v, err := one(d, "5m")
+		if err != nil {
+			return err
+		}
+		if v == "off" {
+			*to = new(caddy.Duration)
+			return nil
+		}
+		return parseDuration(d, name, v, " or off", to)
+	}
+}
+
+// positiveDuration reads a duration.
+func positiveDuration(to **caddy.Duration) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		v, err := one(d, "30s")
+		if err != nil {
+			return err
+		}
+		return parseDuration(d, name, v, "", to)
+	}
+}
+
+func parseDuration(d *caddyfile.Dispenser, name, v, or string, to **caddy.Duration) error {
+	parsed, err := caddy.ParseDuration(v)
+	if err != nil || parsed <= 0 {
+		return d.Errf("%s %s: write a duration longer than zero%s, as in: %s %s", name, v, or, name, 5*time.Minute)
+	}
+	*to = (*caddy.Duration)(&parsed)
+	return nil
+}
+
+// size reads a size in bytes or "off".
+func size(to **int64, example string) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		v, err := one(d, example)
+		if err != nil {
+			return err
+		}
+		*to = new(int64)
+		if v == "off" {
+			return nil
+		}
+		return parseSize(d, name, v, " or off", example, *to)
+	}
+}
+
+// byteSize reads a size in bytes.
+func byteSize(to *int64, example string) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		v, err := one(d, example)
+		if err != nil {
+			return err
+		}
+		return parseSize(d, name, v, "", example, to)
+	}
+}
+
+func parseSize(d *caddyfile.Dispenser, name, v, or, example string, to *int64) error {
+	n, err := humanize.ParseBytes(v)
+	if err != nil || n == 0 || n > 1<<62 {
+		return d.Errf("%s %s: write a size larger than zero%s, as in: %s %s", name, v, or, name, example)
+	}
+	*to = int64(n)
+	return nil
+}

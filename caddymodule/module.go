@@ -1,0 +1,230 @@
+// Package caddymodule is everything that knows Caddy: the HTTP handler
+// http.handlers.e2b_guard with its Caddyfile directive e2b_guard, the guard
+// modules in http.e2b_guard.guards, and the subcommands demo, emulate, check
+// and routes. What a call goes through is decided in internal/gateway.
+package caddymodule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/gateway"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+	httpcaddyfile.RegisterHandlerDirective("e2b_guard", parseCaddyfile)
+	httpcaddyfile.RegisterDirectiveOrder("e2b_guard", httpcaddyfile.Before, "reverse_proxy")
+}
+
+// Handler is a gateway between E2B SDKs and E2B. It understands what a call
+// would run, write or open in a sandbox, asks guards before anything happens,
+// and forwards it with limits and network policy enforced. With no options it
+// forwards to E2B's hosted service, judges with the static guard, blocks when a
+// guard fails, and gives sandboxes no way out to the network.
+//
+// It ends the route: no handler after it sees the request.
+type Handler struct {
+	// Upstream is the E2B that calls are forwarded to. Default: E2B's hosted
+	// service, with the clients' own keys.
+	Upstream *Upstream `json:"upstream,omitempty"`
+
+	// Clients are the keys this gateway gives out. With clients, upstream.api_key
+	// is required, and no client ever holds it (vault mode). Without, clients
+	// bring their own E2B key (pass-through).
+	Clients []Client `json:"clients,omitempty"`
+
+	// PublicDomain is the domain under which sandboxes are reached through this
+	// gateway: api.<domain> is the control plane, <port>-<id>.<domain> a sandbox.
+	// Wildcard DNS and a wildcard certificate must point here. Default: none;
+	// clients use E2B_API_URL and E2B_SANDBOX_URL.
+	PublicDomain string `json:"public_domain,omitempty"`
+
+	// GuardsRaw are asked in this order; the first block ends the chain, and the
+	// last verdict stands. Default: the static guard.
+	GuardsRaw []json.RawMessage `json:"guards,omitempty" caddy:"namespace=http.e2b_guard.guards inline_key=guard"`
+
+	// Profile is how much doubt blocks: "strict", "balanced" (default) or
+	// "permissive". Strict also lowers the limits that are not given: commands
+	// to 20 s of wall clock, 5 s of CPU and 512 MiB.
+	Profile string `json:"profile,omitempty"`
+
+	// Mode is "enforce", the only one.
+	Mode string `json:"mode,omitempty"`
+
+	// OnError is what happens to a call that no guard could judge: "block"
+	// (default) or "allow". A guard that refuses its key blocks even under
+	// "allow", for that is a fault of the configuration.
+	OnError string `json:"on_error,omitempty"`
+
+	// Limits bounds sandboxes and what runs in them.
+	Limits *Limits `json:"limits,omitempty"`
+
+	// Network is what sandboxes may reach. Default: nothing.
+	Network *Network `json:"network,omitempty"`
+
+	// Templates lists the template ids and names that may be started. Default:
+	// whatever the key may use.
+	Templates []string `json:"templates,omitempty"`
+
+	// Ports lists the sandbox ports that may be reached, each "3000" or
+	// "8000-8100". Default: none besides E2B's own services. Port 8888, a Jupyter
+	// server without a token, is opened only by naming it alone.
+	Ports []string `json:"ports,omitempty"`
+
+	// Persistence is which ways of outliving a run are open. Default: none.
+	Persistence *Persistence `json:"persistence,omitempty"`
+
+	// Buffer bounds what is read from clients.
+	Buffer *Buffer `json:"buffer,omitempty"`
+
+	gw     *gateway.Gateway
+	lease  *lease
+	access *accessLog
+	logger *zap.Logger
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.e2b_guard",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision resolves placeholders, loads the guards and builds the gateway. It
+// touches no network.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	cfg, err := h.config(ctx)
+	if err != nil {
+		return err
+	}
+	h.warn(cfg)
+
+	states := stateKey(cfg.Upstream)
+	shared, err := acquireShared(states)
+	if err != nil {
+		return err
+	}
+	cfg.State = shared.state
+	if cfg.Guard, err = h.loadGuards(ctx, cfg); err == nil {
+		h.gw, err = gateway.New(cfg)
+	}
+	if err != nil {
+		return errors.Join(err, releaseShared(states))
+	}
+	logger := h.logger
+	h.lease = newLease(func() {
+		if err := errors.Join(h.gw.Close(), releaseShared(states)); err != nil {
+			logger.Error("closing the gateway", zap.Error(err))
+		}
+	})
+	h.access = newAccessLog(ctx)
+	return nil
+}
+
+// Cleanup ends this handler when its last call has ended. Caddy calls it while
+// streams of a reloaded configuration are still running, and those must not be
+// cut.
+func (h *Handler) Cleanup() error {
+	if h.lease != nil {
+		h.lease.retire()
+	}
+	return nil
+}
+
+// ServeHTTP takes one call through the gateway. Refusals are written by the
+// gateway in the form each SDK reads, so the error is always nil and
+// handle_errors has no part in it.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	if !h.lease.take() {
+		return caddyhttp.Error(http.StatusServiceUnavailable, errors.New("this configuration has been replaced"))
+	}
+	defer h.lease.give()
+
+	ctx, outcome := gateway.WithOutcome(r.Context())
+	w, done := h.access.begin(w, r)
+	defer done(outcome)
+	offerPlaceholders(r, outcome)
+	h.gw.ServeHTTP(w, r.WithContext(ctx))
+	return nil
+}
+
+// offerPlaceholders makes a call's outcome known to other handlers and to log
+// formats, from the moment the gateway knows it.
+func offerPlaceholders(r *http.Request, o *gateway.Outcome) {
+	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return
+	}
+	repl.Map(func(key string) (any, bool) {
+		switch key {
+		case "http.e2b_guard.decision":
+			return o.Decision, true
+		case "http.e2b_guard.operation":
+			return o.Operation, true
+		case "http.e2b_guard.request_id":
+			return o.RequestID, true
+		case "http.e2b_guard.sandbox":
+			return o.Sandbox, true
+		}
+		return nil, false
+	})
+}
+
+// warn says what is legal and unwise.
+func (h *Handler) warn(cfg gateway.Config) {
+	for _, c := range cfg.Clients {
+		if !e2bKey.MatchString(c.Key.Reveal()) {
+			h.logger.Warn("a client key does not look like e2b_<hex digits>; older E2B SDKs refuse it before they call, "+
+				"newer ones with E2B_VALIDATE_API_KEY unset; create one with: echo e2b_$(openssl rand -hex 20)",
+				zap.String("client", c.Name))
+		}
+	}
+	if cfg.Mode.AllowOnError {
+		h.logger.Warn("on_error allow: calls run unjudged while the guards fail")
+	}
+	for _, u := range []*url.URL{cfg.Upstream.APIURL, cfg.Upstream.SandboxURL} {
+		if plainRemote(u) {
+			h.logger.Warn("the upstream is plain http on another host: keys and tokens travel readable", zap.String("upstream", u.Host))
+		}
+	}
+	warnDefaultAdmin(h.logger)
+}
+
+func (h *Handler) loadGuards(ctx caddy.Context, cfg gateway.Config) (guard.Guard, error) {
+	if h.GuardsRaw == nil {
+		h.GuardsRaw = []json.RawMessage{json.RawMessage(`{"guard":"static"}`)}
+	}
+	mods, err := ctx.LoadModule(h, "GuardsRaw")
+	if err != nil {
+		return nil, fmt.Errorf("loading guards: %w", err)
+	}
+	return chain(mods.([]any), GuardSettings{Profile: h.profile(), Logger: h.logger}, cfg)
+}
+
+func (h *Handler) profile() string {
+	if h.Profile == "" {
+		return profileBalanced
+	}
+	return h.Profile
+}
+
+// Interface guards.
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ caddyfile.Unmarshaler       = (*Handler)(nil)
+)

@@ -60,23 +60,15 @@ func run(ctx context.Context, binary string, rounds int) (err error) {
 	}
 	defer guarded.close()
 
-	series := measurements{}
+	subjects := []subject{{plain, &figures{}}, {guarded, &figures{}}}
 	for round := range rounds {
-		// The order alternates, so that neither always runs on a warmer machine.
-		order := []*proxy{plain, guarded}
-		if round%2 == 1 {
-			order[0], order[1] = order[1], order[0]
-		}
 		for _, workload := range workloads {
-			for _, p := range order {
-				if err := workload.measure(ctx, p, series.of(p == guarded), round); err != nil {
-					return fmt.Errorf("measuring %s: %w", workload.name, err)
-				}
+			if err := workload.measure(ctx, subjects, round); err != nil {
+				return fmt.Errorf("measuring %s: %w", workload.name, err)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
 	}
-	series.plain.idle, series.guarded.idle = plain.idle, guarded.idle
-	printTable(os.Stdout, &series.plain, &series.guarded)
+	printTable(os.Stdout, subjects[0], subjects[1])
 	return nil
 }

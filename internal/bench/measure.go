@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // figures holds what was measured of one proxy, a value for each round.
@@ -18,24 +19,21 @@ type figures struct {
 	getP50, getP99, getRate  []float64 // Seconds, seconds, calls a second.
 	startP50, startP99       []float64
 	stream, upload, download []float64 // Bytes a second.
-	streamGrown, uploadGrown []float64 // Resident bytes above those before.
-	downloadGrown            []float64
-	idle                     int64
+	streamAbove, uploadAbove []float64 // Most resident bytes meanwhile, above idle.
+	downloadAbove            []float64
 }
 
-type measurements struct{ plain, guarded figures }
-
-func (m *measurements) of(guarded bool) *figures {
-	if guarded {
-		return &m.guarded
-	}
-	return &m.plain
+// subject is one proxy and what was measured of it.
+type subject struct {
+	*proxy
+	*figures
 }
 
-// workload is one kind of traffic.
+// workload is one kind of traffic. It measures every subject in turns, as finely
+// as it can, so that what else the machine does falls on all of them alike.
 type workload struct {
 	name    string
-	measure func(ctx context.Context, p *proxy, into *figures, round int) error
+	measure func(ctx context.Context, subjects []subject, round int) error
 }
 
 var workloads = []workload{
@@ -49,8 +47,6 @@ var workloads = []workload{
 const (
 	sandbox  = "ibench"
 	envdPort = "49983"
-	// samples is how many calls a percentile of a round is taken of.
-	samples = 400
 )
 
 func (p *proxy) do(ctx context.Context, method, path, contentType string, body io.Reader, size int64) error {
@@ -94,20 +90,25 @@ func (l *lastBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func measureGet(ctx context.Context, p *proxy, into *figures, _ int) error {
-	get := func() error { return p.do(ctx, http.MethodGet, "/sandboxes/"+sandbox+"/metrics", "", nil, 0) }
-	times, err := timed(samples, func(int) error { return get() })
+func measureGet(ctx context.Context, subjects []subject, _ int) error {
+	get := func(p *proxy) error { return p.do(ctx, http.MethodGet, "/sandboxes/"+sandbox+"/metrics", "", nil, 0) }
+	times, err := timed(subjects, func(p *proxy, _ int) error { return get(p) })
 	if err != nil {
 		return err
 	}
-	into.getP50, into.getP99 = append(into.getP50, percentile(times, 50)), append(into.getP99, percentile(times, 99))
-	rate, err := throughput(ctx, get)
-	into.getRate = append(into.getRate, rate)
-	return err
+	rates, err := throughput(ctx, subjects, get)
+	if err != nil {
+		return err
+	}
+	for i, s := range subjects {
+		s.getP50, s.getP99 = append(s.getP50, percentile(times[i], 50)), append(s.getP99, percentile(times[i], 99))
+		s.getRate = append(s.getRate, rates[i])
+	}
+	return nil
 }
 
-func measureStart(ctx context.Context, p *proxy, into *figures, round int) error {
-	times, err := timed(samples, func(i int) error {
+func measureStart(ctx context.Context, subjects []subject, round int) error {
+	times, err := timed(subjects, func(p *proxy, i int) error {
 		unique := fmt.Sprintf("cd /home/user/app && python3 job.py --run %d-%d | tee out-%d.log && ls -la", round, i, i)
 		body, err := startBody(unique)
 		if err != nil {
@@ -118,46 +119,48 @@ func measureStart(ctx context.Context, p *proxy, into *figures, round int) error
 	if err != nil {
 		return err
 	}
-	into.startP50, into.startP99 = append(into.startP50, percentile(times, 50)), append(into.startP99, percentile(times, 99))
+	for i, s := range subjects {
+		s.startP50, s.startP99 = append(s.startP50, percentile(times[i], 50)), append(s.startP99, percentile(times[i], 99))
+	}
 	return nil
 }
 
-func measureStream(ctx context.Context, p *proxy, into *figures, round int) error {
+func measureStream(ctx context.Context, subjects []subject, round int) error {
 	body, err := startBody(streamCommand + " # " + strconv.Itoa(round))
 	if err != nil {
 		return err
 	}
-	return transfer(p, streamBytes, &into.stream, &into.streamGrown, func() error {
+	return transfer(subjects, streamBytes, func(p *proxy) error {
 		return p.do(ctx, http.MethodPost, "/process.Process/Start", "application/connect+json", bytes.NewReader(body), 0)
-	})
+	}, func(f *figures) (*[]float64, *[]float64) { return &f.stream, &f.streamAbove })
 }
 
-func measureUpload(ctx context.Context, p *proxy, into *figures, _ int) error {
-	return transfer(p, transferBytes, &into.upload, &into.uploadGrown, func() error {
+func measureUpload(ctx context.Context, subjects []subject, _ int) error {
+	return transfer(subjects, transferBytes, func(p *proxy) error {
 		data := io.LimitReader(pattern{}, transferBytes)
 		return p.do(ctx, http.MethodPost, "/files?path=data.bin&username=user", "application/octet-stream", data, transferBytes)
-	})
+	}, func(f *figures) (*[]float64, *[]float64) { return &f.upload, &f.uploadAbove })
 }
 
-func measureDownload(ctx context.Context, p *proxy, into *figures, _ int) error {
-	return transfer(p, transferBytes, &into.download, &into.downloadGrown, func() error {
+func measureDownload(ctx context.Context, subjects []subject, _ int) error {
+	return transfer(subjects, transferBytes, func(p *proxy) error {
 		return p.do(ctx, http.MethodGet, "/files?path=data.bin&username=user", "application/octet-stream", nil, 0)
-	})
+	}, func(f *figures) (*[]float64, *[]float64) { return &f.download, &f.downloadAbove })
 }
 
-// transfer measures bytes a second of one call, and how far memory grew.
-func transfer(p *proxy, size int, rate, grown *[]float64, call func() error) error {
-	before, err := resident(p.process.Process.Pid)
-	if err != nil {
-		return err
+// transfer measures bytes a second of one call, and how far memory is above
+// that of the idle process meanwhile, whatever it was used for.
+func transfer(subjects []subject, size int, call func(*proxy) error, into func(*figures) (rate, above *[]float64)) error {
+	for _, s := range subjects {
+		started := time.Now()
+		peak, err := s.peak(func() error { return call(s.proxy) })
+		if err != nil {
+			return err
+		}
+		rate, above := into(s.figures)
+		*rate = append(*rate, float64(size)/time.Since(started).Seconds())
+		*above = append(*above, float64(max(0, peak-s.idle)))
 	}
-	started := time.Now()
-	peak, err := p.peak(call)
-	if err != nil {
-		return err
-	}
-	*rate = append(*rate, float64(size)/time.Since(started).Seconds())
-	*grown = append(*grown, float64(max(0, peak-before)))
 	return nil
 }
 
@@ -171,50 +174,75 @@ func (pattern) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// timed returns the seconds each of n calls took, after a few to warm up.
-func timed(n int, call func(i int) error) ([]float64, error) {
-	const warmUp = 20
-	times := make([]float64, 0, n)
-	for i := range n + warmUp {
-		started := time.Now()
-		if err := call(i); err != nil {
-			return nil, err
-		}
-		if i >= warmUp {
-			times = append(times, time.Since(started).Seconds())
+// timed returns the seconds that calls to each subject took, after a few to warm
+// up. Subjects take turns call by call.
+func timed(subjects []subject, call func(p *proxy, i int) error) ([][]float64, error) {
+	const (
+		samples = 400
+		warmUp  = 20
+	)
+	times := make([][]float64, len(subjects))
+	for i := range samples + warmUp {
+		for turn := range subjects {
+			at := (turn + i) % len(subjects)
+			started := time.Now()
+			if err := call(subjects[at].proxy, i); err != nil {
+				return nil, err
+			}
+			if i >= warmUp {
+				times[at] = append(times[at], time.Since(started).Seconds())
+			}
 		}
 	}
 	return times, nil
 }
 
-// throughput returns how many calls a second several clients at once complete.
-func throughput(ctx context.Context, call func() error) (float64, error) {
+// throughput returns how many calls a second several clients at once complete at
+// each subject. Subjects take turns of a fraction of a second.
+func throughput(ctx context.Context, subjects []subject, call func(*proxy) error) ([]float64, error) {
+	const turns = 4
+	calls, seconds := make([]float64, len(subjects)), make([]float64, len(subjects))
+	for range turns {
+		for i, s := range subjects {
+			started := time.Now()
+			n, err := burst(ctx, func() error { return call(s.proxy) })
+			if err != nil {
+				return nil, err
+			}
+			calls[i] += float64(n)
+			seconds[i] += time.Since(started).Seconds()
+		}
+	}
+	for i := range calls {
+		calls[i] /= seconds[i]
+	}
+	return calls, nil
+}
+
+// burst counts the calls that several clients complete in a fraction of a
+// second.
+func burst(ctx context.Context, call func() error) (int64, error) {
 	const (
 		clients  = 16
-		duration = time.Second
+		duration = 250 * time.Millisecond
 	)
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
-	var (
-		group sync.WaitGroup
-		calls atomic.Int64
-		once  sync.Once
-		fault error
-	)
-	started := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	var calls atomic.Int64
 	for range clients {
-		group.Go(func() {
+		group.Go(func() error {
 			for ctx.Err() == nil {
 				if err := call(); err != nil {
-					once.Do(func() { fault = err })
-					return
+					return err
 				}
 				calls.Add(1)
 			}
+			return nil
 		})
 	}
-	group.Wait()
-	return float64(calls.Load()) / time.Since(started).Seconds(), fault
+	err := group.Wait()
+	return calls.Load(), err
 }
 
 // percentile returns the q-th percentile of values; it sorts a copy.

@@ -27,17 +27,29 @@ func TestComparisonMarksMissedTargets(t *testing.T) {
 	assert.False(t, ratio("", two, one, perSecond, 0.9, true).held)
 	assert.False(t, added("", []float64{0.001}, []float64{0.002}).held)
 	assert.True(t, added("", []float64{0.001}, []float64{0.0012}).held)
-	assert.False(t, grown("", one, []float64{65 << 20}).held)
+	assert.False(t, above("", one, []float64{65 << 20}).held)
 }
 
-func TestTimedLeavesOutTheWarmUpAndStopsAtAnError(t *testing.T) {
-	calls := 0
-	times, err := timed(3, func(int) error { calls++; return nil })
+func TestTimedLeavesOutTheWarmUpAndTakesTurns(t *testing.T) {
+	one, two := &proxy{url: "one"}, &proxy{url: "two"}
+	subjects := []subject{{one, nil}, {two, nil}}
+	var order []string
+	times, err := timed(subjects, func(p *proxy, _ int) error { order = append(order, p.url); return nil })
 	require.NoError(t, err)
-	assert.Len(t, times, 3)
-	assert.Greater(t, calls, 3)
+	assert.Less(t, len(times[0]), len(order)/2, "the warm-up was counted")
+	assert.Len(t, times[1], len(times[0]))
+	assert.Equal(t, []string{"one", "two", "two", "one", "one", "two"}, order[:6])
 
-	_, err = timed(3, func(int) error { return errors.New("refused") })
+	_, err = timed(subjects, func(*proxy, int) error { return errors.New("refused") })
+	require.ErrorContains(t, err, "refused")
+}
+
+func TestThroughputStopsAtAnError(t *testing.T) {
+	subjects := []subject{{&proxy{}, nil}}
+	rates, err := throughput(t.Context(), subjects, func(*proxy) error { return nil })
+	require.NoError(t, err)
+	assert.Positive(t, rates[0])
+	_, err = throughput(t.Context(), subjects, func(*proxy) error { return errors.New("refused") })
 	require.ErrorContains(t, err, "refused")
 }
 

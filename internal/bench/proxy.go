@@ -41,7 +41,7 @@ func startProxy(ctx context.Context, binary, directive string) (*proxy, error) {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	config := filepath.Join(dir, "Caddyfile")
-	text := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel WARN\n\t}\n}\nhttp://%s {\n\t%s\n}\n", address, directive)
+	text := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n}\nhttp://%s {\n\t%s\n}\n", address, directive)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}

@@ -35,8 +35,8 @@ func perSecond(n float64) string    { return fmt.Sprintf("%.0f/s", n) }
 func mebibytes(b float64) string    { return fmt.Sprintf("%.1f MiB", b/(1<<20)) }
 func rate(b float64) string         { return mebibytes(b) + "/s" }
 
-// grown compares growth of memory: the guarded one has the target.
-func grown(name string, plain, guarded []float64) comparison {
+// above compares memory above idle: the guarded one has the target.
+func above(name string, plain, guarded []float64) comparison {
 	const limit = 64 << 20
 	a, b := median(plain), median(guarded)
 	return comparison{name, mebibytes(a), mebibytes(b), "+" + mebibytes(b), "≤ " + mebibytes(limit), b <= limit}
@@ -49,8 +49,8 @@ func added(name string, plain, guarded []float64) comparison {
 	return comparison{name, milliseconds(a), milliseconds(b), "+" + milliseconds(b-a), "≤ +" + milliseconds(limit), b-a <= limit}
 }
 
-func compare(plain, guarded *figures) []comparison {
-	idle := func(f *figures) []float64 { return []float64{float64(f.idle)} }
+func compare(plain, guarded subject) []comparison {
+	idle := func(s subject) []float64 { return []float64{float64(s.idle)} }
 	const (
 		latency = 1.15
 		calls   = 0.9
@@ -66,14 +66,14 @@ func compare(plain, guarded *figures) []comparison {
 		ratio("64 MiB of stdout", plain.stream, guarded.stream, rate, bulk, true),
 		ratio("256 MiB upload", plain.upload, guarded.upload, rate, bulk, true),
 		ratio("256 MiB download", plain.download, guarded.download, rate, bulk, true),
-		grown("memory grown by stdout", plain.streamGrown, guarded.streamGrown),
-		grown("memory grown by upload", plain.uploadGrown, guarded.uploadGrown),
-		grown("memory grown by download", plain.downloadGrown, guarded.downloadGrown),
+		above("memory above idle, stdout", plain.streamAbove, guarded.streamAbove),
+		above("memory above idle, upload", plain.uploadAbove, guarded.uploadAbove),
+		above("memory above idle, download", plain.downloadAbove, guarded.downloadAbove),
 		ratio("idle memory", idle(plain), idle(guarded), mebibytes, memory, false),
 	}
 }
 
-func printTable(out io.Writer, plain, guarded *figures) {
+func printTable(out io.Writer, plain, guarded subject) {
 	const format = "%-30s %14s %14s %14s  %-14s %s\n"
 	fmt.Fprintf(out, "%s/%s, %d CPUs; medians of %d rounds in turns; every guarded command is a new one\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), len(plain.getP50))

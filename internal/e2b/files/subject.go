@@ -1,12 +1,12 @@
 package files
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 )
 
 // WriteSubject is the subject of a write: text is the whole file where the class
@@ -44,60 +44,68 @@ func subject(action, path, username, language, text string) guard.Subject {
 }
 
 // notebookCode joins the code cells of a Jupyter notebook (nbformat 3 and 4).
-// Text that is not a notebook is judged as it stands.
+// Text that is not clearly one, in Python, is judged as it stands.
 func notebookCode(text string) (string, bool) {
-	type cell struct {
-		Type   string          `json:"cell_type"`
-		Source json.RawMessage `json:"source"`
-		Input  json.RawMessage `json:"input"`
-	}
-	var nb struct {
-		Cells      []cell `json:"cells"`
-		Worksheets []struct {
-			Cells []cell `json:"cells"`
-		} `json:"worksheets"`
-		Metadata struct {
-			Language struct {
-				Name string `json:"name"`
-			} `json:"language_info"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal([]byte(text), &nb) != nil {
+	nb, err := strictjson.DecodeObject([]byte(text))
+	if err != nil {
 		return "", false
 	}
-	if l := nb.Metadata.Language.Name; l != "" && l != "python" && l != "ipython" {
+	if l := member(member(member(nb, "metadata"), "language_info"), "name"); l != nil && l != "python" {
 		return "", false
 	}
-	cells := nb.Cells
-	for _, w := range nb.Worksheets {
-		cells = append(cells, w.Cells...)
+	lists := []any{member(nb, "cells")}
+	sheets, _ := member(nb, "worksheets").([]any)
+	for _, sheet := range sheets {
+		lists = append(lists, member(sheet, "cells"))
 	}
-	var out []string
-	for _, c := range cells {
-		if c.Type != "code" {
-			continue
+	var out strings.Builder
+	for _, list := range lists {
+		cells, ok := list.([]any)
+		if !ok && list != nil {
+			return "", false
 		}
-		for _, raw := range []json.RawMessage{c.Source, c.Input} {
-			lines, ok := sourceLines(raw)
-			if !ok {
-				return "", false
+		for _, cell := range cells {
+			switch member(cell, "cell_type") {
+			case "markdown", "raw", "heading":
+				continue
 			}
-			out = append(out, lines...)
+			for _, key := range []string{"source", "input"} {
+				if !writeSource(&out, member(cell, key)) {
+					return "", false
+				}
+			}
+			out.WriteString("\n\n")
 		}
-		out = append(out, "\n\n")
 	}
-	return strings.Join(out, ""), true
+	return out.String(), true
 }
 
-// sourceLines reads a cell's source: a string, or an array of lines.
-func sourceLines(raw json.RawMessage) ([]string, bool) {
-	if len(raw) == 0 {
-		return nil, true
+// member is a member of a value that is an object; nil if there is none.
+func member(v any, key string) any {
+	o, ok := v.(*strictjson.Object)
+	if !ok {
+		return nil
 	}
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		return []string{one}, true
+	m, _ := o.Get(key)
+	return m
+}
+
+// writeSource writes a cell's source: a string, or a list of lines.
+func writeSource(out *strings.Builder, v any) bool {
+	switch v := v.(type) {
+	case nil:
+	case string:
+		out.WriteString(v)
+	case []any:
+		for _, line := range v {
+			s, ok := line.(string)
+			if !ok {
+				return false
+			}
+			out.WriteString(s)
+		}
+	default:
+		return false
 	}
-	var lines []string
-	return lines, json.Unmarshal(raw, &lines) == nil
+	return true
 }

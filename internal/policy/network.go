@@ -21,6 +21,9 @@ type Network struct {
 // everything is how E2B spells "all traffic"; it compares the string.
 const everything = "0.0.0.0/0"
 
+// maxEntries bounds what is compared for one request.
+const maxEntries = 256
+
 // presets are names for lists of destinations. A host that takes uploads as well
 // as downloads (github.com does) is a way out for data: the documentation of the
 // option says so.
@@ -102,6 +105,9 @@ func (n Network) Grant(ask NetworkAsk) (NetworkGrant, error) {
 			InternetAccess: ask.InternetAccess == nil || *ask.InternetAccess,
 			AllowOut:       ask.AllowOut, DenyOut: ask.DenyOut,
 		}, nil
+	}
+	if len(ask.AllowOut)+len(ask.DenyOut) > maxEntries {
+		return NetworkGrant{}, fmt.Errorf("allowOut and denyOut have more than %d entries; name fewer, wider ranges", maxEntries)
 	}
 	allowed := make([]destination, 0, len(n.Allow))
 	for _, e := range n.Allow {

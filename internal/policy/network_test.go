@@ -169,6 +169,8 @@ func TestGrantIsTheIntersection(t *testing.T) {
 		"list, a denial that would not hold":   {list, NetworkAsk{DenyOut: []string{"203.0.113.1"}}, closed, "would not hold"},
 		"list, a denied name":                  {list, NetworkAsk{DenyOut: []string{"evil.test"}}, closed, "is no address or CIDR"},
 
+		"list, more than can be compared": {list, NetworkAsk{DenyOut: make([]string, maxEntries+1)}, closed, "more than 256 entries"},
+
 		"internet, nothing asked":  {Network{Internet: true}, NetworkAsk{}, NetworkGrant{InternetAccess: true}, ""},
 		"internet, client narrows": {Network{Internet: true}, NetworkAsk{InternetAccess: &no, AllowOut: []string{"pypi.org"}, DenyOut: all}, NetworkGrant{AllowOut: []string{"pypi.org"}, DenyOut: all}, ""},
 	}

@@ -1,12 +1,18 @@
-// Package control reads and edits the bodies of E2B's control plane.
+// Package control reads and edits the bodies of E2B's control plane, so that a
+// sandbox is made and kept within the operator's policy. E2B decodes these
+// bodies with Go's encoding/json: keys in any case, the last of several wins,
+// unknown ones ignored. What would read differently there is refused here;
+// unknown fields of the top level survive.
 package control
 
 import (
-	"time"
+	"bytes"
+	"fmt"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
@@ -15,30 +21,108 @@ type Message interface {
 	// Subjects is what the guard must see.
 	Subjects() []guard.Subject
 	// Enforce edits the message so that it keeps to the policy, and tells what
-	// it changed.
+	// it changed. A refusal means that an edit would have made the call do
+	// something else than it says.
 	Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal)
-	// Encode returns the JSON to forward.
+	// Encode returns the JSON to forward; nothing where the client sent no body
+	// and none is needed.
 	Encode() []byte
+}
+
+// spec is how one operation's body is read and edited.
+type spec struct {
+	fields []field
+	// optional: E2B takes an absent body for an empty object.
+	optional bool
+	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
+	subjects func(*message) []guard.Subject
+}
+
+// v1 and v2 of create differ in two things: v2 is always secure and has no field
+// for it, and its default lifetime is longer, which does not matter here since
+// the lifetime is always written.
+const createV2 = "/v2/sandboxes"
+
+// connectV2 takes an absent body.
+const connectV2 = "/v2/sandboxes/{sandboxID}/connect"
+
+var specs = map[route.Operation]spec{
+	route.SandboxCreate:   {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects},
+	route.SandboxConnect:  {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
+	route.SandboxResume:   {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
+	route.SandboxFork:     {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, enforce: (*message).enforceFork},
+	route.SandboxPause:    {fields: []field{{"memory", boolean}}, optional: true, enforce: (*message).enforcePause},
+	route.SandboxSnapshot: {fields: []field{{"name", text}}, optional: true, enforce: (*message).enforceSnapshot},
+	route.SandboxTimeout:  {fields: []field{{"timeout", integer}}, enforce: (*message).enforceSetTimeout},
+	route.SandboxRefresh:  {fields: []field{{"duration", integer}}, optional: true, enforce: (*message).enforceRefresh},
+	route.SandboxNetwork:  {fields: networkUpdateFields, enforce: (*message).enforceNetworkUpdate},
 }
 
 // Reads reports whether Decode knows the operation; the body of any other
 // control-plane operation is not looked at.
-func Reads(op route.Operation) bool { return false }
+func Reads(op route.Operation) bool {
+	_, ok := specs[op]
+	return ok
+}
 
-// Decode reads the body of an operation that Reads knows.
+// Decode reads the body of an operation that Reads knows. It never asks for the
+// length of a body: one sent in chunks has none.
 func Decode(t route.Target, body []byte) (Message, *refusal.Refusal) {
-	return nil, refusal.New(refusal.CodeInvalid, "cannot be read")
+	s, ok := specs[t.Row.Operation]
+	if !ok {
+		return nil, invalid(fmt.Errorf("the body of %s is not one it knows", t.Row.Operation))
+	}
+	m := &message{spec: s, v2: t.Row.Pattern == createV2}
+	if len(bytes.TrimSpace(body)) == 0 {
+		if !s.optional && t.Row.Pattern != connectV2 {
+			return nil, invalid(fmt.Errorf("the body of %s is missing; send a JSON object", t.Row.Operation))
+		}
+		m.absent, m.object = true, strictjson.NewObject()
+		return m, nil
+	}
+	object, err := strictjson.DecodeObject(body)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	m.object = object
+	if err := check(object, s.fields, ""); err != nil {
+		return nil, invalid(err)
+	}
+	return m, nil
 }
 
-// SandboxInfo is what an answer of E2B says of one sandbox.
-type SandboxInfo struct {
-	ID           string
-	TemplateID   string
-	Domain       string
-	EnvdToken    string
-	TrafficToken string
-	EndAt        time.Time
+// message is every operation's Message.
+type message struct {
+	spec   spec
+	object *strictjson.Object
+	absent bool
+	v2     bool
 }
 
-// Sandboxes reads the answers of create, connect, resume, fork, info and list.
-func Sandboxes(body []byte) ([]SandboxInfo, error) { return nil, nil }
+func (m *message) Subjects() []guard.Subject {
+	if m.spec.subjects == nil {
+		return nil
+	}
+	return m.spec.subjects(m)
+}
+
+func (m *message) Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal) {
+	return m.spec.enforce(m, p)
+}
+
+func (m *message) Encode() []byte {
+	if m.absent && m.object.Len() == 0 {
+		return nil
+	}
+	return strictjson.Encode(m.object)
+}
+
+func invalid(err error) *refusal.Refusal {
+	ref := refusal.New(refusal.CodeInvalid, "e2bguard could not read this request, so it was not forwarded: "+err.Error()+".")
+	ref.Err = err
+	return ref
+}
+
+func denied(reason string) *refusal.Refusal {
+	return refusal.New(refusal.CodePolicy, "Blocked by policy: "+reason+". Do not retry by another route.")
+}

@@ -1,0 +1,86 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
+)
+
+// SandboxInfo is what an answer of E2B says of one sandbox. Fields that the
+// answer lacks are zero.
+type SandboxInfo struct {
+	ID         string
+	TemplateID string
+	// Domain overrides the client's own domain; "" for the default.
+	Domain string
+	// EnvdToken opens envd, TrafficToken the other ports. They are credentials:
+	// wrap them before they come near a log.
+	EnvdToken    string
+	TrafficToken string
+	// EndAt is when the sandbox ends.
+	EndAt time.Time
+}
+
+// Sandboxes reads the answers of create, connect and resume (one sandbox), info
+// (one), list (an array) and fork (an array of results, of which failed ones
+// hold no sandbox).
+func Sandboxes(body []byte) ([]SandboxInfo, error) {
+	value, err := strictjson.Decode(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading E2B's answer: %w", err)
+	}
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	var infos []SandboxInfo
+	for i, e := range list {
+		o, ok := e.(*strictjson.Object)
+		if !ok {
+			return nil, fmt.Errorf("reading E2B's answer: entry %d is %s, not an object", i, strictjson.TypeName(e))
+		}
+		if inner, ok := o.Get("sandbox"); ok && inner != nil {
+			if o, ok = inner.(*strictjson.Object); !ok {
+				return nil, fmt.Errorf("reading E2B's answer: sandbox %d is %s, not an object", i, strictjson.TypeName(inner))
+			}
+		} else if failure, ok := o.Get("error"); ok && failure != nil {
+			continue
+		}
+		info, err := readSandbox(o)
+		if err != nil {
+			return nil, fmt.Errorf("reading E2B's answer: entry %d: %w", i, err)
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
+	var info SandboxInfo
+	for name, to := range map[string]*string{
+		"sandboxID": &info.ID, "templateID": &info.TemplateID, "domain": &info.Domain,
+		"envdAccessToken": &info.EnvdToken, "trafficAccessToken": &info.TrafficToken,
+	} {
+		value, _ := o.Get(name)
+		if value == nil {
+			continue
+		}
+		s, ok := value.(string)
+		if !ok {
+			return SandboxInfo{}, fmt.Errorf("%s is %s, not a string", name, strictjson.TypeName(value))
+		}
+		*to = s
+	}
+	if info.ID == "" {
+		return SandboxInfo{}, fmt.Errorf("there is no sandboxID")
+	}
+	if end, ok := getText(o, "endAt"); ok {
+		t, err := time.Parse(time.RFC3339, end)
+		if err != nil {
+			return SandboxInfo{}, fmt.Errorf("reading endAt: %w", err)
+		}
+		info.EndAt = t
+	}
+	return info, nil
+}

@@ -181,7 +181,7 @@ func TestCreateIsRefusedRatherThanMadeIntoSomethingElse(t *testing.T) {
 		"rules":                    {`"network":{"rules":{"pypi.org":[]}}`, list, refusal.CodePolicy, "network.rules is closed"},
 		"mask":                     {`"network":{"maskRequestHost":"localhost"}`, list, refusal.CodePolicy, "network.maskRequestHost is closed"},
 		"mcp":                      {`"mcp":{"github/o/r":{"runCmd":"id"}}`, standard, refusal.CodePolicy, "the field mcp is closed"},
-		"mcp of another type":      {`"mcp":"x"`, standard, refusal.CodePolicy, "the field mcp is closed"},
+		"mcp of another type":      {`"mcp":"x"`, standard, refusal.CodeInvalid, `the field "mcp" is a string`},
 		"iam":                      {`"iam":{"tokens":{}}`, standard, refusal.CodePolicy, "the field iam is closed"},
 		"volumes":                  {`"volumeMounts":[{"name":"v","path":"/m"}]`, standard, refusal.CodePolicy, "the field volumeMounts is closed"},
 		"variable breaks out":      {`"envVars":{"A":"x'; import os #"}`, standard, refusal.CodePolicy, `the value of "A" holds a single quote`},

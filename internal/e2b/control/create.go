@@ -24,9 +24,9 @@ var createFields = []field{
 	{"network", object},
 	{"metadata", textMap},
 	{"envVars", textMap},
-	{"mcp", unsettable},
-	{"iam", unsettable},
-	{"volumeMounts", unsettable},
+	{"mcp", object},
+	{"iam", object},
+	{"volumeMounts", list},
 }
 
 // closedFields says why a field is refused in this release.

@@ -16,11 +16,11 @@ const (
 	text kind = iota
 	integer
 	boolean
-	texts      // array of strings
-	integers   // array of whole numbers
-	textMap    // object whose values are strings
-	object     // object, with fields of its own in nested
-	unsettable // closed in this release: only an empty value is let through
+	list     // array of anything
+	texts    // array of strings
+	integers // array of whole numbers
+	textMap  // object whose values are strings
+	object   // object; its fields are in nested
 )
 
 // field is a known field of a body.
@@ -77,16 +77,19 @@ func checkKind(value any, k kind, path string) error {
 		if _, ok := value.(bool); !ok {
 			return wrong("true or false")
 		}
-	case texts, integers:
-		list, ok := value.([]any)
+	case list, texts, integers:
+		elements, ok := value.([]any)
 		if !ok {
 			return wrong("an array")
+		}
+		if k == list {
+			return nil
 		}
 		element := text
 		if k == integers {
 			element = integer
 		}
-		for i, e := range list {
+		for i, e := range elements {
 			if err := checkKind(e, element, fmt.Sprintf("%s[%d]", path, i)); err != nil {
 				return err
 			}
@@ -108,8 +111,6 @@ func checkKind(value any, k kind, path string) error {
 			return wrong("an object")
 		}
 		return check(o, nested[path], path+".")
-	case unsettable:
-		// Its type does not matter: whoever enforces refuses any value.
 	}
 	return nil
 }

@@ -18,9 +18,9 @@ var networkFields = []field{
 	{"denyOut", texts},
 	{"allowPublicTraffic", boolean},
 	{"httpsPorts", integers},
-	{"egressProxy", unsettable},
-	{"rules", unsettable},
-	{"maskRequestHost", unsettable},
+	{"egressProxy", object},
+	{"rules", object},
+	{"maskRequestHost", text},
 }
 
 // networkUpdateFields are the fields of PUT …/network, which replaces the whole
@@ -29,8 +29,8 @@ var networkUpdateFields = []field{
 	{"allowOut", texts},
 	{"denyOut", texts},
 	{"allow_internet_access", boolean},
-	{"egressProxy", unsettable},
-	{"rules", unsettable},
+	{"egressProxy", object},
+	{"rules", object},
 }
 
 var closedNetworkFields = []struct{ name, why string }{

@@ -1,0 +1,412 @@
+package flow
+
+import (
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/tree"
+)
+
+// function makes the value of a Func node; this is what an arrow function or a
+// method of an object literal keeps.
+func (m *Machine) function(id tree.ID, this *Value) Value {
+	n := *m.T.At(id)
+	fn := &Fn{Node: id, Tree: m.T, Scope: m.scope}
+
+	switch {
+	case this != nil:
+		fn.This = *this
+	case m.frame != nil:
+		fn.This = m.frame.this
+	}
+
+	m.fns = append(m.fns, fn)
+
+	v := Value{Kind: Function, X: fn}
+
+	for d := n.C; d != 0; d = m.T.At(d).Next {
+		v = m.decorate(fn, d, v)
+	}
+
+	return v
+}
+
+// decorate applies a decorator.
+func (m *Machine) decorate(fn *Fn, d tree.ID, v Value) Value {
+	if n := m.T.At(d); n.Kind == tree.Name {
+		switch m.T.Text(d) {
+		case "staticmethod":
+			fn.static = true
+
+			return v
+		case "classmethod", "property":
+			return v
+		}
+	}
+
+	dec := m.eval(d)
+
+	switch dec.Kind {
+	case Symbol, Method:
+		m.CallValue(dec, d, v)
+	case Function:
+		if out := m.CallValue(dec, d, v); out.Callable() {
+			return out
+		}
+	case Unknown, None, Bool, Int, Str, Bytes, Array, Record, Type, Instance, Either:
+	}
+
+	return v
+}
+
+// isProperty says whether a method is read like an attribute.
+func (m *Machine) isProperty(fn *Fn) bool {
+	t := fn.Tree
+
+	for d := t.At(fn.Node).C; d != 0; d = t.At(d).Next {
+		if t.At(d).Kind == tree.Name && t.Text(d) == "property" {
+			return true
+		}
+	}
+
+	return false
+}
+
+// class follows a class's body and binds its name.
+func (m *Machine) class(id tree.ID, n tree.Node) Value {
+	c := &Class{Name: m.T.Text(id), Attrs: map[string]Value{}, node: id}
+
+	for b := n.A; b != 0; b = m.T.At(b).Next {
+		x := b
+		if m.T.At(b).Kind == tree.Kw {
+			m.eval(b)
+
+			continue
+		}
+
+		v := m.eval(x)
+
+		v.Each(func(w Value) {
+			if w.Kind == Symbol || w.Kind == Type {
+				c.Bases = append(c.Bases, w)
+			}
+		})
+	}
+
+	first := len(m.fns)
+	v := Value{Kind: Type, X: c}
+	saved := m.scope
+	own := &scope{parent: saved, vars: c.Attrs, cond: m.cond}
+	m.scope = own
+
+	m.classBody(n.B, v)
+
+	m.scope = saved
+
+	for _, fn := range m.fns[first:] {
+		// Functions that the body defines are methods; those nested deeper have
+		// scopes of their own.
+		if fn.Scope == own {
+			fn.Owner = c
+		}
+	}
+
+	m.classes = append(m.classes, c)
+
+	if c.Name != "" {
+		m.Bind(c.Name, v)
+	}
+
+	for d := n.C; d != 0; d = m.T.At(d).Next {
+		if dec := m.eval(d); dec.Callable() {
+			m.CallValue(dec, d, v)
+		}
+	}
+
+	return v
+}
+
+func (m *Machine) classBody(body tree.ID, class Value) {
+	if !m.L.BlockScope {
+		m.exec(body)
+
+		return
+	}
+
+	// Members, not statements.
+	for x := m.T.At(body).A; x != 0; x = m.T.At(x).Next {
+		n := *m.T.At(x)
+
+		switch n.Kind {
+		case tree.Func:
+			class.X.(*Class).Attrs[m.T.Text(x)] = m.function(x, nil)
+		case tree.Pair:
+			if k := m.dictKey(n.A); k.IsConst() {
+				class.X.(*Class).Attrs[k.Text] = m.eval(n.B)
+			}
+		default:
+			m.execNode(x, n)
+		}
+	}
+}
+
+// construct makes an instance of a class of the code.
+func (m *Machine) construct(c *Class, call *Call) Value {
+	o := &Object{Class: c}
+	c.Last = o
+	v := Value{Kind: Instance, X: o}
+
+	if init, ok := m.classAttr(c, m.L.Constructor); ok {
+		if fn, ok := init.X.(*Fn); ok {
+			m.callFn(fn, v, call)
+
+			return v
+		}
+	}
+
+	if len(call.Args) > 0 {
+		o.Main = call.Args[0]
+	}
+
+	if s := baseSym(c); s != nil {
+		m.callSym(s, call)
+	}
+
+	return v
+}
+
+// callFn follows a function with the arguments of a call.
+func (m *Machine) callFn(fn *Fn, this Value, c *Call) Value {
+	args := c.Args
+
+	if c.Open {
+		args = append(append([]Value(nil), args...), Value{Taint: c.Rest})
+	}
+
+	return m.follow(fn, this, args, c.Kw, false)
+}
+
+// follow follows a function's body. unknown says that nobody calls it, so that
+// its parameters may be anything.
+func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown bool) Value {
+	fn.called = true
+
+	if fn.running || m.inline >= maxInline || m.over {
+		return m.unfollowed(args, kw)
+	}
+
+	if v, ok := m.remember(fn, this, args, kw); ok {
+		return v
+	}
+
+	if m.inline > 0 || !unknown {
+		if m.inlined > inlineMin+inlinePerNode*len(m.T.Nodes) {
+			// Too much to follow again. What it does with these arguments stays
+			// unknown, which must not pass for harmless.
+			if m.sinks[fn] {
+				m.over = true
+			}
+
+			return m.unfollowed(args, kw)
+		}
+	}
+
+	before := m.budget.Spent()
+	outer := m.T
+	m.T = fn.Tree
+	n := *m.T.At(fn.Node)
+	f := &frame{fn: fn, this: this, cond: m.cond, calling: m.frame}
+	savedScope, savedLoop := m.scope, m.loop
+	m.frame = f
+	m.scope = &scope{parent: fn.Scope, cond: m.cond}
+	fn.running = true
+	m.inline++
+
+	m.bindParams(fn, n.A, this, args, kw, unknown)
+
+	body := *m.T.At(n.B)
+	if n.Flag&tree.FlagExpr != 0 {
+		f.ret, f.hasRet = m.eval(n.B), true
+	} else if n.B != 0 {
+		m.hoist(body.A)
+		m.exec(body.A)
+	}
+
+	m.T = outer
+	m.inline--
+	fn.running = false
+	m.frame = f.calling
+	m.scope, m.loop = savedScope, savedLoop
+
+	if m.inline == 0 && !unknown {
+		m.inlined += m.budget.Spent() - before
+	}
+
+	ret := f.ret
+	if len(f.yields) > 0 {
+		ret = Items(f.yields...)
+	}
+
+	if !unknown {
+		m.store(fn, args, kw, ret)
+	}
+
+	return ret
+}
+
+// unfollowed is the result of a function that is not followed.
+func (m *Machine) unfollowed(args []Value, kw []KwArg) Value {
+	var out Value
+
+	for i := range args {
+		out = out.From(args[i])
+	}
+
+	for i := range kw {
+		out = out.From(kw[i].Value)
+	}
+
+	return out
+}
+
+// remember is the result of a function that was followed with the same plain
+// arguments before.
+func (m *Machine) remember(fn *Fn, this Value, args []Value, kw []KwArg) (Value, bool) {
+	if len(kw) > 0 || this.Kind != Unknown || !plain(args) {
+		return Value{}, false
+	}
+
+next:
+	for _, r := range m.memo[fn] {
+		if len(r.args) != len(args) {
+			continue
+		}
+
+		for i := range args {
+			if args[i].Kind != r.args[i].Kind || args[i].Kind != Unknown && !same(args[i], r.args[i]) {
+				continue next
+			}
+		}
+
+		return r.ret, true
+	}
+
+	return Value{}, false
+}
+
+func (m *Machine) store(fn *Fn, args []Value, kw []KwArg, ret Value) {
+	if len(kw) > 0 || !plain(args) || len(m.memo[fn]) >= 8 {
+		return
+	}
+
+	if m.memo == nil {
+		m.memo = map[*Fn][]remembered{}
+	}
+
+	m.memo[fn] = append(m.memo[fn], remembered{args: append([]Value(nil), args...), ret: ret})
+}
+
+func plain(args []Value) bool {
+	for i := range args {
+		if args[i].X != nil || args[i].Taint != 0 {
+			return false
+		}
+	}
+
+	return true
+}
+
+// bindParams binds a function's parameters.
+func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []KwArg, unknown bool) {
+	if m.L.Receiver && fn.Owner != nil && !fn.static && id != 0 {
+		m.scope.set(m.T.Text(id), this)
+		id = m.T.At(id).Next
+	}
+
+	if m.L.BlockScope {
+		l := &List{Items: append([]Value(nil), args...), Open: unknown}
+		m.scope.set("arguments", Value{Kind: Array, X: l})
+	}
+
+	i := 0
+
+	for ; id != 0; id = m.T.At(id).Next {
+		p := *m.T.At(id)
+		name := m.T.Text(id)
+
+		switch p.Op {
+		case '*':
+			l := &List{Open: unknown}
+			for ; i < len(args); i++ {
+				l.Items = append(l.Items, args[i])
+			}
+
+			m.bindParam(id, Value{Kind: Array, X: l})
+
+			continue
+		case 'd':
+			t := &Table{Open: unknown}
+			for _, k := range kw {
+				t.Set(k.Name, k.Value)
+			}
+
+			m.bindParam(id, Value{Kind: Record, X: t})
+
+			continue
+		}
+
+		var v Value
+
+		given := false
+
+		if i < len(args) {
+			v, given = args[i], true
+			i++
+		} else {
+			for k := range kw {
+				if kw[k].Name == name {
+					v, given = kw[k].Value, true
+				}
+			}
+		}
+
+		if !given && p.A != 0 {
+			v = m.eval(p.A)
+			if unknown {
+				v = Join(v, Value{Ref: name})
+			}
+		}
+
+		m.bindParam(id, v)
+	}
+}
+
+func (m *Machine) bindParam(id tree.ID, v Value) {
+	p := *m.T.At(id)
+	if p.B != 0 {
+		m.bind(p.B, v, true)
+
+		return
+	}
+
+	name := m.T.Text(id)
+	if v.Kind == Unknown && v.Ref == "" {
+		v.Ref = name
+	}
+
+	m.scope.set(name, v)
+}
+
+func (s *scope) set(name string, v Value) {
+	if s.vars == nil {
+		s.vars = make(map[string]Value, 4)
+	}
+
+	s.vars[name] = v
+}
+
+// loopEffect reports a loop without an end in which nothing else happens.
+func (m *Machine) loopEffect(id tree.ID) {
+	n := m.T.At(id)
+	e := effect.Effect{Kind: effect.Loop, Flags: effect.FlagUnbounded, Via: "loop"}
+	e.Span.Start, e.Span.End = int(n.Start), int(n.End)
+	m.emit(e)
+}

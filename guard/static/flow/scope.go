@@ -1,0 +1,146 @@
+package flow
+
+// lookup finds a variable.
+func (m *Machine) lookup(name string) (Value, bool) {
+	for s := m.scope; s != nil; s = s.parent {
+		if v, ok := s.vars[name]; ok {
+			return v, true
+		}
+	}
+
+	return Value{}, false
+}
+
+// name is the value of a name.
+func (m *Machine) name(name string) Value {
+	if v, ok := m.lookup(name); ok {
+		return v
+	}
+
+	return m.Global(name)
+}
+
+// Global is the value of a name that the code does not bind.
+func (m *Machine) Global(name string) Value {
+	if s := m.L.Builtins.Kid(name); s != nil {
+		return m.read(s, 0)
+	}
+
+	for _, star := range m.stars {
+		if s := star.Kid(name); s != nil {
+			return m.read(s, 0)
+		}
+	}
+
+	// A module that is used and not imported: the code is a part of something,
+	// such as a later cell of a notebook.
+	if s := m.L.Root.Kid(name); s != nil {
+		return m.read(s, 0)
+	}
+
+	return Value{Ref: name}
+}
+
+// Bind binds a name in the current scope, as an import or definition does.
+func (m *Machine) Bind(name string, v Value) {
+	s := m.scope
+	for s.block && s.parent != nil && !m.L.BlockScope {
+		s = s.parent
+	}
+
+	m.set(s, name, v)
+}
+
+// assign binds a name as an assignment does.
+func (m *Machine) assign(name string, v Value) {
+	if v.Kind == Unknown && v.Ref == "" {
+		v.Ref = name
+	}
+
+	if m.L.BlockScope {
+		for s := m.scope; s != nil; s = s.parent {
+			if _, ok := s.vars[name]; ok {
+				m.set(s, name, v)
+
+				return
+			}
+		}
+
+		m.set(m.global, name, v)
+
+		return
+	}
+
+	s := m.scope
+	for s.block && s.parent != nil {
+		s = s.parent
+	}
+
+	if s.outer[name] {
+		for o := s.parent; o != nil; o = o.parent {
+			if _, ok := o.vars[name]; ok || o.parent == nil {
+				m.set(o, name, v)
+
+				return
+			}
+		}
+	}
+
+	m.set(s, name, v)
+}
+
+// set binds a name in a scope. In a branch that may not be taken, what was
+// there before may still be there after it.
+func (m *Machine) set(s *scope, name string, v Value) {
+	if s.vars == nil {
+		s.vars = make(map[string]Value, 4)
+	}
+
+	if v.Taint != 0 || v.X != nil {
+		m.tainted++
+	}
+
+	if m.cond > s.cond {
+		if old, ok := s.vars[name]; ok && matters(old) {
+			v = Join(v, old)
+		}
+	}
+
+	s.vars[name] = v
+}
+
+// matters says whether losing sight of a value could hide something.
+func matters(v Value) bool {
+	if v.Taint != 0 {
+		return true
+	}
+
+	switch v.Kind {
+	case Unknown, None, Bool, Int, Record, Array:
+		return false
+	case Str, Bytes:
+		return v.Text != ""
+	case Symbol, Function, Type, Instance, Method, Either:
+	}
+
+	return true
+}
+
+// inner runs f in a scope of its own.
+func (m *Machine) inner(block bool, f func()) {
+	saved := m.scope
+	m.scope = &scope{parent: saved, block: block, cond: m.cond}
+
+	f()
+
+	m.scope = saved
+}
+
+// branch runs f as something that may not happen.
+func (m *Machine) branch(f func()) {
+	m.cond++
+
+	f()
+
+	m.cond--
+}

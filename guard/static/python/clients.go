@@ -1,0 +1,273 @@
+package python
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/flow"
+)
+
+// defineClients defines clients of other protocols, and packets below them.
+func defineClients(l *flow.Language) {
+	root := l.Root
+
+	// FTP and mail.
+	for _, name := range strings.Fields("ftplib.FTP ftplib.FTP_TLS smtplib.SMTP smtplib.SMTP_SSL telnetlib.Telnet " +
+		"imaplib.IMAP4 imaplib.IMAP4_SSL poplib.POP3 nntplib.NNTP ldap3.Server pymysql.connect psycopg2.connect " +
+		"mysql.connector.connect redis.Redis pymongo.MongoClient paramiko.Transport pika.BlockingConnection " +
+		"websocket.create_connection websocket.WebSocketApp websockets.connect zmq.Context().socket") {
+		root.Def(name, func(m *flow.Machine, c *flow.Call) flow.Value {
+			host, port := c.Val(0, "host"), c.Val(1, "port")
+			if v, ok := c.Arg(-1, "url"); ok {
+				host = v
+			}
+
+			if host.Kind == flow.Array {
+				host, port = address(m, c, host)
+			}
+
+			if host.Kind != flow.Unknown || host.Taint != 0 || len(c.Args) > 0 {
+				m.Emit(c, effect.Effect{Kind: effect.Connect, Target: m.ValueOf(host, c.Node(0, "host")), Port: portValue(port)})
+			}
+
+			inst := m.L.Root.At("client()")
+			if strings.HasSuffix(name, ".connect") && !strings.HasPrefix(name, "websocket") {
+				inst = m.L.Root.At("database()")
+			}
+
+			v := flow.New(inst, host)
+			v.Object().Port = port
+			v.Taint, v.Origin = 0, ""
+
+			return v
+		})
+	}
+
+	client := root.At("client()")
+	client.Def("connect open", func(m *flow.Machine, c *flow.Call) flow.Value {
+		o := c.Recv.Object()
+		o.Main, o.Port = c.Val(0, "host"), c.Val(1, "port")
+		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: m.Value(c, 0, "host"), Port: portValue(o.Port)})
+
+		return flow.Value{}
+	})
+	client.Def("sendmail send_message storbinary storlines send write publish sendall post put", func(m *flow.Machine, c *flow.Call) flow.Value {
+		o := c.Recv.Object()
+		t, origin := c.Sources()
+
+		e := effect.Effect{Kind: effect.Send, Target: m.ValueOf(o.Main, c.RecvNode)}
+
+		switch c.Sym.Short() {
+		case "sendmail":
+			e.Data = m.Value(c, 2, "msg")
+		case "storbinary", "storlines":
+			e.Data = m.Value(c, 1, "fp")
+		default:
+			e.Data = m.Value(c, 0, "")
+		}
+
+		e.Data.Taint |= t
+		if e.Data.Origin == "" {
+			e.Data.Origin = origin
+		}
+
+		m.Emit(c, e)
+
+		return flow.Value{}
+	})
+	client.Def("read_until read_all read_very_eager recv retrbinary retrlines", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return flow.Tainted(effect.TaintNetwork, "")
+	})
+
+	// SSH: what runs there runs elsewhere.
+	ssh := root.At("paramiko.SSHClient()")
+	root.Def("paramiko.SSHClient paramiko.client.SSHClient", func(*flow.Machine, *flow.Call) flow.Value {
+		return flow.New(ssh, flow.Value{Ref: "ssh"})
+	})
+	ssh.Def("connect", func(m *flow.Machine, c *flow.Call) flow.Value {
+		o := c.Recv.Object()
+		o.Main = c.Val(0, "hostname")
+		e := effect.Effect{Kind: effect.Connect, Target: m.Value(c, 0, "hostname"), Port: effect.Const("22")}
+
+		// Passwords that are tried one after the other.
+		e.Data = c.Val(3, "password").Value()
+		m.Emit(c, e)
+
+		return flow.Value{}
+	})
+	ssh.Def("exec_command", func(m *flow.Machine, c *flow.Call) flow.Value {
+		host := c.Recv.Object().Main.Value()
+		m.Emit(c, effect.Effect{
+			Kind: effect.Exec, Target: effect.Const("ssh"), Args: []effect.Value{host, m.Value(c, 0, "command")},
+			Flags: effect.FlagRemote,
+		})
+
+		v := flow.Tainted(effect.TaintNetwork|effect.TaintOutput, "")
+
+		return flow.Items(v, v, v)
+	})
+	ssh.Def("open_sftp", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return flow.New(m.L.Root.At("sftp()"), c.Recv.Object().Main)
+	})
+	root.Def("paramiko.SFTPClient.from_transport", func(m *flow.Machine, _ *flow.Call) flow.Value {
+		return flow.New(m.L.Root.At("sftp()"), flow.Value{Ref: "sftp"})
+	})
+
+	upload := func(m *flow.Machine, c *flow.Call) flow.Value {
+		path := m.Value(c, 0, "localpath")
+		if path.Text == "" && len(c.Kw) > 0 {
+			path = c.Kw[0].Value.Value()
+		}
+
+		m.Emit(c, effect.Effect{Kind: effect.Read, Target: path})
+
+		data := effect.Unknown(effect.TaintFile)
+		data.Origin = path.Text
+		to := effect.Value{Text: effect.HoleText, Ref: c.Via()}
+
+		if o := c.Recv.Object(); o != nil {
+			to = o.Main.Value()
+		}
+
+		m.Emit(c, effect.Effect{Kind: effect.Send, Target: to, Data: data})
+
+		return flow.Value{}
+	}
+	root.Def("sftp().put boto3.client().upload_file boto3.resource().upload_file google.cloud.storage.Blob().upload_from_filename "+
+		"huggingface_hub.upload_file", upload)
+	root.Def("boto3.client().put_object boto3.client().upload_fileobj boto3.client().send_message", func(m *flow.Machine, c *flow.Call) flow.Value {
+		t, origin := c.Sources()
+		m.Emit(c, effect.Effect{
+			Kind: effect.Send, Target: effect.Value{Text: effect.HoleText, Ref: "boto3"},
+			Data: effect.Value{Text: effect.HoleText, Taint: t, Origin: origin},
+		})
+
+		return flow.Value{}
+	})
+	root.Def("boto3.client boto3.resource boto3.Session().client", func(m *flow.Machine, _ *flow.Call) flow.Value {
+		return flow.New(m.L.Root.At("boto3.client()"), flow.Value{Ref: "boto3"})
+	})
+
+	// Databases: the statement is code of its own.
+	execute := func(m *flow.Machine, c *flow.Call) flow.Value {
+		if v := c.Val(0, "sql"); v.IsText() && len(v.Text) > 4 {
+			m.Embed(c, "sql", v, c.Node(0, "sql"))
+		}
+
+		return c.Recv.Forget()
+	}
+	root.Def("database().execute database().executescript database().executemany sqlite3.connect().execute "+
+		"file().execute file().executescript", execute)
+	root.Def("database().cursor file().cursor", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Recv })
+
+	l.Methods["execute"], l.Methods["executescript"], l.Methods["executemany"] = execute, execute, execute
+	l.Methods["exec_command"] = func(m *flow.Machine, c *flow.Call) flow.Value {
+		m.Emit(c, effect.Effect{
+			Kind: effect.Exec, Target: effect.Const("ssh"),
+			Args:  []effect.Value{effect.Unknown(0), m.Value(c, 0, "command")},
+			Flags: effect.FlagRemote,
+		})
+
+		v := flow.Tainted(effect.TaintNetwork|effect.TaintOutput, "")
+
+		return flow.Items(v, v, v)
+	}
+
+	// Packets.
+	raw := func(how string) flow.Handler {
+		return func(m *flow.Machine, c *flow.Call) flow.Value {
+			m.Emit(c, effect.Effect{Kind: effect.Raw, Target: effect.Const(how)})
+
+			return flow.Tainted(effect.TaintNetwork, "")
+		}
+	}
+
+	for _, module := range []string{"scapy.all.", "scapy.sendrecv."} {
+		root.Def(module+"send "+module+"sendp "+module+"sr1 "+module+"sr "+module+"srp "+module+"srp1", raw("raw"))
+		root.Def(module+"sniff "+module+"AsyncSniffer", raw("sniff"))
+		root.Def(module+"srflood "+module+"srloop", raw("flood"))
+	}
+
+	root.Def("pcap.pcap pyshark.LiveCapture pcapy.open_live", raw("sniff"))
+	root.Def("nmap.PortScanner().scan nmap3.Nmap().scan_top_ports", func(m *flow.Machine, c *flow.Call) flow.Value {
+		m.Emit(c, effect.Effect{
+			Kind: effect.Exec, Target: effect.Const("nmap"),
+			Args: []effect.Value{m.Value(c, 0, "hosts"), m.Value(c, 2, "arguments")},
+		})
+
+		return flow.Value{}
+	})
+	root.Def("docker.from_env().containers.run docker.DockerClient().containers.run", func(m *flow.Machine, c *flow.Call) flow.Value {
+		e := effect.Effect{Kind: effect.Exec, Target: effect.Const("docker"), Args: []effect.Value{effect.Const("run")}}
+		if v, ok := c.Arg(-1, "privileged"); ok && v.Int != 0 {
+			e.Args = append(e.Args, effect.Const("--privileged"))
+		}
+
+		if v, ok := c.Arg(-1, "pid_mode"); ok && v.IsText() {
+			e.Args = append(e.Args, effect.Const("--pid="+v.Text))
+		}
+
+		if t := c.Val(-1, "volumes").Table(); t != nil {
+			for _, k := range t.Keys {
+				e.Args = append(e.Args, effect.Const("-v"), effect.Const(k+":/mnt"))
+			}
+		}
+
+		e.Args = append(e.Args, m.Value(c, 0, "image"), m.Value(c, 1, "command"))
+		m.Emit(c, e)
+
+		return flow.Value{}
+	})
+}
+
+func portValue(v flow.Value) effect.Value {
+	if v.Kind == flow.Unknown && v.Taint == 0 && v.Ref == "" {
+		return effect.Value{}
+	}
+
+	return v.Value()
+}
+
+// defineCapture defines what records the user, and stores of secrets.
+func defineCapture(l *flow.Language) {
+	root := l.Root
+
+	for what, names := range map[string]string{
+		"keyboard": "pynput.keyboard.Listener keyboard.on_press keyboard.record keyboard.hook keyboard.read_event " +
+			"pynput.keyboard.GlobalHotKeys pyxhook.HookManager pyHook.HookManager evdev.InputDevice",
+		"screen":     "PIL.ImageGrab.grab pyautogui.screenshot mss.mss().shot mss.mss().grab pyscreenshot.grab pyscreeze.screenshot",
+		"clipboard":  "pyperclip.paste pyperclip.waitForNewPaste clipboard.paste win32clipboard.GetClipboardData pandas.read_clipboard",
+		"microphone": "sounddevice.rec pyaudio.PyAudio().open sounddevice.InputStream",
+	} {
+		root.Def(names, func(m *flow.Machine, c *flow.Call) flow.Value {
+			m.Emit(c, effect.Effect{Kind: effect.Capture, Target: effect.Const(what)})
+
+			for i := range c.Args {
+				m.CallValue(c.Args[i], c.ID, flow.Tainted(effect.TaintCapture, what))
+			}
+
+			for i := range c.Kw {
+				m.CallValue(c.Kw[i].Value, c.ID, flow.Tainted(effect.TaintCapture, what))
+			}
+
+			return flow.Tainted(effect.TaintCapture, what)
+		})
+	}
+
+	root.Def("cv2.VideoCapture imageio.get_reader", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if v := c.Val(0, ""); v.Kind == flow.Int || v.IsText() && strings.HasPrefix(v.Text, "/dev/video") {
+			m.Emit(c, effect.Effect{Kind: effect.Capture, Target: effect.Const("camera")})
+
+			return flow.Tainted(effect.TaintCapture, "camera")
+		}
+
+		return flow.Value{}
+	})
+	root.Def("keyring.get_password keyring.get_credential win32crypt.CryptUnprotectData getpass.getpass "+
+		"browser_cookie3.chrome browser_cookie3.firefox browser_cookie3.load secretstorage.get_default_collection",
+		func(m *flow.Machine, c *flow.Call) flow.Value {
+			m.Emit(c, effect.Effect{Kind: effect.Call, Target: effect.Const(c.Sym.Name), Args: []effect.Value{m.Value(c, 0, ""), m.Value(c, 1, "")}})
+
+			return flow.Tainted(effect.TaintSecret, c.Sym.Name)
+		})
+}

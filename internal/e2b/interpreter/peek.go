@@ -68,34 +68,48 @@ type textScanner struct {
 // scan counts one piece.
 func (s *textScanner) scan(b []byte) int64 {
 	var n int64
-	for len(b) > 0 && !s.done {
-		if s.escape == 0 {
-			plain := bytes.IndexAny(b, `"\`)
-			if plain < 0 {
-				return n + int64(len(b))
+	i, quote := 0, -1 // quote is the next '"' at or behind i, or len(b).
+	for i < len(b) && !s.done {
+		if s.escape > 0 {
+			n += s.escaped(b[i])
+			i++
+			continue
+		}
+		if quote < i {
+			if quote = bytes.IndexByte(b[i:], '"'); quote < 0 {
+				quote = len(b)
+			} else {
+				quote += i
 			}
-			n += int64(plain)
-			s.done = b[plain] == '"'
+		}
+		plain := bytes.IndexByte(b[i:quote], '\\')
+		if plain < 0 {
+			plain = quote - i
+			s.done = quote < len(b)
+		} else {
 			s.escape, s.code = 1, 0
-			b = b[plain+1:]
-			continue
 		}
-		c := b[0]
-		b = b[1:]
-		if s.escape == 1 && c != 'u' {
-			n++
-			s.escape = 0
-			continue
-		}
-		if s.escape > 1 {
-			s.code = s.code<<4 | hexValue(c)
-		}
-		if s.escape++; s.escape == 6 {
-			s.escape = 0
-			n += utf8Len(s.code)
-		}
+		n += int64(plain)
+		i += plain + 1
 	}
 	return n
+}
+
+// escaped reads one character behind a backslash and returns what the escape
+// decodes to once it is complete.
+func (s *textScanner) escaped(c byte) int64 {
+	if s.escape == 1 && c != 'u' {
+		s.escape = 0
+		return 1
+	}
+	if s.escape > 1 {
+		s.code = s.code<<4 | hexValue(c)
+	}
+	if s.escape++; s.escape < 6 {
+		return 0
+	}
+	s.escape = 0
+	return utf8Len(s.code)
 }
 
 // closing makes a whole line of one that stops inside its text.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,7 +74,7 @@ func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
 		*to = s
 	}
 	if info.ID == "" {
-		return SandboxInfo{}, fmt.Errorf("there is no sandboxID")
+		return SandboxInfo{}, errors.New("there is no sandboxID")
 	}
 	if end, ok := getText(o, "endAt"); ok {
 		t, err := time.Parse(time.RFC3339, end)

@@ -1,0 +1,135 @@
+package static
+
+import (
+	"path"
+	"strings"
+)
+
+// byExtension maps file extensions to languages; absent: not code.
+var byExtension = map[string]string{
+	".sh": "bash", ".bash": "bash", ".zsh": "bash", ".ksh": "bash", ".command": "bash", ".bats": "bash",
+	".py": "python", ".pyw": "python", ".pth": "python", ".ipynb": "notebook",
+	".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
+	".ts": "typescript", ".tsx": "typescript", ".mts": "typescript", ".cts": "typescript",
+	".r": "r", ".R": "r", ".rprofile": "r", ".java": "java", ".pl": "perl", ".pm": "perl", ".rb": "ruby", ".php": "php", ".lua": "lua",
+	".service": "unit", ".timer": "unit", ".cron": "cron", ".sql": "sql",
+}
+
+// byFileName maps whole names.
+var byFileName = map[string]string{
+	".bashrc": "bash", ".bash_profile": "bash", ".bash_login": "bash", ".profile": "bash", ".bash_logout": "bash", ".bash_aliases": "bash",
+	".zshrc": "bash", ".zshenv": "bash", ".zprofile": "bash", ".zlogin": "bash", ".kshrc": "bash", "bash.bashrc": "bash", "profile": "bash",
+	".envrc": "bash", "rc.local": "bash", ".xinitrc": "bash", ".xprofile": "bash", ".xsession": "bash", "crontab": "cron", "PKGBUILD": "bash",
+	"gradlew": "bash", "configure": "bash", "sitecustomize.py": "python", "usercustomize.py": "python", ".pythonrc": "python", ".Rprofile": "r",
+	"package.json": "package.json",
+}
+
+// normalLanguage is the language a surface or an embedding named, in the
+// guard's own words; empty if it is none of them.
+func normalLanguage(l string) string {
+	switch strings.ToLower(l) {
+	case "bash", "sh", "shell", "zsh", "dash", "ksh", "ash", "console", "shellscript":
+		return "bash"
+	case "python", "python3", "py", "ipython":
+		return "python"
+	case "javascript", "js", "node", "nodejs", "jsx", "mjs":
+		return "javascript"
+	case "typescript", "ts", "tsx", "deno":
+		return "typescript"
+	case "r", "java", "sql", "perl", "ruby", "php", "lua", "tcl", "cron", "unit", "notebook", "package.json":
+		return strings.ToLower(l)
+	}
+
+	return ""
+}
+
+// byShebang is the language of a "#!" line.
+func byShebang(text string) string {
+	line, ok := strings.CutPrefix(text, "#!")
+	if !ok {
+		return ""
+	}
+
+	line, _, _ = strings.Cut(line, "\n")
+
+	for field := range strings.FieldsSeq(line) {
+		name := strings.TrimRight(path.Base(field), "0123456789.")
+
+		switch name {
+		case "sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "busybox":
+			return "bash"
+		case "python", "pypy":
+			return "python"
+		case "node", "nodejs", "bun":
+			return "javascript"
+		case "deno", "ts-node", "tsx":
+			return "typescript"
+		case "perl", "ruby", "php", "lua":
+			return name
+		case "Rscript":
+			return "r"
+		}
+	}
+
+	return "unknown"
+}
+
+// byPath is the language of a file by where it is and what it is called.
+func byPath(p string) string {
+	base := path.Base(p)
+	if l, ok := byFileName[base]; ok {
+		return l
+	}
+
+	switch {
+	case strings.Contains(p, ".git/hooks/"), strings.Contains(p, "/etc/profile.d/"), strings.Contains(p, "/etc/init.d/"),
+		strings.Contains(p, "/etc/cron.daily/"), strings.Contains(p, "/etc/cron.hourly/"), strings.Contains(p, "/etc/cron.weekly/"),
+		strings.Contains(p, "/etc/cron.monthly/"), strings.Contains(p, "/etc/update-motd.d/"), strings.Contains(p, ".husky/"):
+		return "bash"
+	case strings.Contains(p, "/etc/cron.d/"), strings.Contains(p, "/var/spool/cron"):
+		return "cron"
+	}
+
+	return byExtension[path.Ext(base)]
+}
+
+// guess tries to tell languages by their looks; several may be plausible.
+func guess(text string) []string {
+	sample := text[:min(len(text), 8<<10)]
+
+	var out []string
+
+	if l := byShebang(sample); l != "" && l != "unknown" {
+		return []string{l}
+	}
+
+	has := func(words ...string) int {
+		n := 0
+
+		for _, w := range words {
+			if strings.Contains(sample, w) {
+				n++
+			}
+		}
+
+		return n
+	}
+
+	py := has("import ", "def ", "print(", "from ", "elif ", "except", "__name__", "None", "    return ", "lambda ", "self.", "exec(", "__import__")
+	js := has("const ", "let ", "var ", "require(", "=>", "function", "===", "console.", "});", "process.", "await ", "module.exports")
+	sh := has("#!/bin/", "$(", "fi\n", "done", "echo ", "sudo ", "then", "&& ", "| ", "${", "curl ", "rm -", "export ")
+
+	if py > 1 || strings.HasPrefix(sample, "import ") || strings.HasPrefix(sample, "from ") || strings.Contains(sample, "print(") {
+		out = append(out, "python")
+	}
+
+	if js > 1 {
+		out = append(out, "javascript")
+	}
+
+	if sh > 0 && py < 4 && js < 4 || len(out) == 0 {
+		out = append(out, "bash")
+	}
+
+	return out
+}

@@ -1,0 +1,414 @@
+// Package program knows what programs do when they are started with given
+// arguments: which files rm deletes, what curl sends, which command sudo,
+// xargs or timeout really start, what base64 -d prints.
+//
+// It is used by the shell front end, for every command of a script, and by the
+// engine, for every effect.Exec of another language.
+package program
+
+import (
+	"path"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+)
+
+// Call is one start of a program.
+type Call struct {
+	Name effect.Value
+	Args []effect.Value
+	// Stdin is what it reads; unknown and untainted if nothing is known.
+	Stdin effect.Value
+	Piped bool
+	Span  effect.Span
+	Flags effect.Flag
+}
+
+// Machine holds what is known while a script runs, and takes the effects.
+type Machine struct {
+	Result *effect.Result
+	Budget *effect.Budget
+	// Cwd is the working directory, empty if unknown.
+	Cwd string
+	// Files is what the script has written so far, by resolved path.
+	Files map[string]effect.Value
+	// Shell runs text as shell with the state of the calling script and returns
+	// what it prints. Nil: such text becomes Embedded.
+	Shell func(text, stdin effect.Value, args []effect.Value, flags effect.Flag, span effect.Span, via string) effect.Value
+	// Start runs a command that may be a function or builtin of the calling
+	// script; nil: only programs are known.
+	Start func(c Call) effect.Value
+
+	depth int
+}
+
+// maxDepth bounds wrappers within wrappers (sudo env timeout xargs …).
+const maxDepth = 24
+
+// model says what a program does and returns what it prints.
+type model func(m *Machine, c *Call) effect.Value
+
+// Base is the program's bare name: "/usr/bin/rm" and "rm.exe" are "rm".
+func Base(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+
+	return strings.TrimSuffix(name, ".exe")
+}
+
+// Run starts a program: it records the Exec, and what follows from it.
+func (m *Machine) Run(c Call) effect.Value {
+	if m.depth > maxDepth || !m.Budget.Spend(3+len(c.Args)) {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	m.depth++
+	defer func() { m.depth-- }()
+
+	if c.Stdin.Text == "" && !c.Piped {
+		c.Stdin = effect.Unknown(effect.TaintInput)
+	}
+
+	name := c.Name.Text
+	if strings.ContainsAny(name, "*?[") && c.Name.IsConst() {
+		if found := globProgram(name); found != "" {
+			name = found
+			c.Name = effect.Const(found).With(c.Name.Taint)
+			c.Flags |= effect.FlagHidden
+		}
+	}
+
+	base := Base(name)
+
+	run, known := models[base]
+	if known && strings.Contains(name, "/") && !systemDir(name) {
+		// A program of the same name elsewhere is still judged as what it is
+		// called, unless the script wrote it.
+		if _, own := m.Files[place.Resolve(name, m.Cwd)]; own {
+			known = false
+		}
+	}
+
+	if !known && strings.HasPrefix(base, "python") && strings.Trim(base[len("python"):], "0123456789.") == "" {
+		run, known = python, true
+	}
+
+	if w, ok := wrappers[base]; ok {
+		if inner, ok := w(m, &c); ok {
+			return m.start(inner)
+		}
+	}
+
+	m.exec(&c, base)
+
+	if known && run != nil {
+		return run(m, &c)
+	}
+
+	return m.unknownProgram(&c)
+}
+
+// start runs an inner command of a wrapper.
+func (m *Machine) start(c Call) effect.Value {
+	if c.Name.IsEmpty() {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	if m.Start != nil && m.depth <= maxDepth {
+		m.depth++
+		defer func() { m.depth-- }()
+
+		return m.Start(c)
+	}
+
+	return m.Run(c)
+}
+
+func (m *Machine) exec(c *Call, base string) {
+	target := c.Name
+	if target.IsConst() && systemDir(target.Text) {
+		target.Text = base
+	}
+
+	m.Result.Add(effect.Effect{Kind: effect.Exec, Span: c.Span, Target: target, Args: c.Args, Data: c.Stdin, Flags: c.Flags, Via: base})
+}
+
+func (m *Machine) add(c *Call, e effect.Effect) {
+	e.Span = c.Span
+	e.Flags |= c.Flags
+
+	if e.Via == "" {
+		e.Via = Base(c.Name.Text)
+	}
+
+	switch e.Kind {
+	case effect.Delete, effect.Move, effect.Mode, effect.Link, effect.Write, effect.Read:
+		e.Target = m.at(e.Target)
+	}
+
+	m.Result.Add(e)
+}
+
+// at makes a relative path absolute where the working directory is known.
+func (m *Machine) at(p effect.Value) effect.Value {
+	if m.Cwd == "" || p.Text == "" || p.Text[0] == '/' || p.Text[0] == '~' || strings.HasPrefix(p.Text, effect.HoleText) {
+		return p
+	}
+
+	p.Text = strings.TrimSuffix(m.Cwd, "/") + "/" + p.Text
+
+	return p
+}
+
+// unknownProgram judges a program by the file it is, if the script made it.
+func (m *Machine) unknownProgram(c *Call) effect.Value {
+	out := effect.Unknown(effect.TaintOutput | c.Stdin.Taint&^effect.TaintInput)
+	out.Origin = c.Stdin.Origin
+
+	content, ok := m.file(c.Name)
+	if !ok && c.Name.Has(effect.TaintDownload|effect.TaintNetwork|effect.TaintDecoded) {
+		if !c.Name.IsConst() || c.Name.Has(effect.TaintDownload|effect.TaintNetwork) {
+			m.add(c, effect.Effect{Kind: effect.Eval, Lang: "bash", Data: c.Name, Via: "command name"})
+		}
+
+		return out
+	}
+
+	if ok {
+		m.runFile(c, content, languageOf(c.Name.Text, content.Text))
+	}
+
+	return out
+}
+
+// file looks up what the script wrote to a path.
+func (m *Machine) file(p effect.Value) (effect.Value, bool) {
+	if len(m.Files) == 0 || p.Key() == "" {
+		return effect.Value{}, false
+	}
+
+	v, ok := m.Files[m.key(p)]
+	if ok || !p.IsConst() {
+		return v, ok
+	}
+
+	// A downloaded file may be named by another path than it was stored under,
+	// when the working directory is not known.
+	name := "/" + path.Base(p.Text)
+	best := ""
+
+	for k, f := range m.Files {
+		if f.Has(effect.TaintDownload) && strings.HasSuffix("/"+k, name) && k > best {
+			best = k
+		}
+	}
+
+	if best != "" {
+		return m.Files[best], true
+	}
+
+	return effect.Value{}, false
+}
+
+// key is under which a path is remembered.
+func (m *Machine) key(p effect.Value) string {
+	if p.IsConst() {
+		return place.Resolve(p.Text, m.Cwd)
+	}
+
+	return p.Key()
+}
+
+// Read records that a file is read, and returns its content.
+func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via string) effect.Value {
+	if p.Text == "-" || p.IsEmpty() {
+		return effect.Unknown(effect.TaintInput)
+	}
+
+	m.Result.Add(effect.Effect{Kind: effect.Read, Span: span, Target: m.at(p), Flags: flags, Via: via})
+
+	resolved := place.Resolve(p.Text, m.Cwd)
+
+	if v, ok := m.Files[m.key(p)]; ok {
+		return v
+	}
+
+	switch {
+	case strings.HasPrefix(resolved, "/proc/self/environ"):
+		return effect.Unknown(0).From(effect.TaintEnvAll, "environment")
+	case resolved == "/dev/urandom" || resolved == "/dev/random":
+		return effect.Unknown(effect.TaintRandom)
+	case resolved == "/dev/null":
+		return effect.Value{}
+	case resolved == "/dev/zero":
+		return effect.Value{Text: effect.HoleText, Ref: "/dev/zero"}
+	case strings.HasPrefix(resolved, "/dev/stdin"), strings.HasPrefix(resolved, "/dev/fd/"):
+		return effect.Unknown(effect.TaintInput)
+	case strings.HasPrefix(resolved, "/dev/tcp/"), strings.HasPrefix(resolved, "/dev/udp/"):
+		return effect.Unknown(0).From(effect.TaintNetwork, resolved)
+	}
+
+	out := effect.Unknown(0).From(effect.TaintFile, resolved)
+	out.Taint |= p.Taint & (effect.TaintDownload | effect.TaintSecret)
+
+	return out
+}
+
+// Write records that a file is written.
+func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Flag, via string) {
+	m.Result.Add(effect.Effect{Kind: effect.Write, Span: span, Target: m.at(p), Data: data, Flags: flags, Via: via})
+
+	key := m.key(p)
+	if key == "" || key == "/dev/null" {
+		return
+	}
+
+	if m.Files == nil {
+		m.Files = map[string]effect.Value{}
+	}
+
+	if flags.Has(effect.FlagAppend) {
+		if old, ok := m.Files[key]; ok {
+			data = effect.Concat(old, data)
+		}
+	}
+
+	if len(m.Files) < maxFiles {
+		m.Files[key] = data
+	}
+}
+
+// maxFiles bounds how many written files a script is followed through.
+const maxFiles = 512
+
+// runFile runs a script whose content the calling script produced.
+func (m *Machine) runFile(c *Call, content effect.Value, lang string) effect.Value {
+	if !content.IsConst() && content.IsUnknown() {
+		m.add(c, effect.Effect{Kind: effect.Eval, Lang: lang, Target: c.Name, Data: content, Via: Base(c.Name.Text)})
+
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	return m.runText(c, content, lang, Base(c.Name.Text))
+}
+
+// runText runs text as code in a language.
+func (m *Machine) runText(c *Call, text effect.Value, lang, via string) effect.Value {
+	if text.IsEmpty() {
+		return effect.Value{}
+	}
+
+	if text.Taint != 0 || !text.IsConst() {
+		m.add(c, effect.Effect{Kind: effect.Eval, Lang: lang, Data: text, Via: via})
+	}
+
+	if text.IsUnknown() {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	if lang == "bash" && m.Shell != nil {
+		return m.Shell(text, c.Stdin, nil, c.Flags, c.Span, via)
+	}
+
+	m.Result.Embed(effect.Embedded{Lang: lang, Text: text, Span: c.Span, Offset: -1, Via: via, Flags: c.Flags})
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// languageOf guesses the language of a script from its first line and name.
+func languageOf(name, text string) string {
+	if line, ok := strings.CutPrefix(text, "#!"); ok {
+		line, _, _ = strings.Cut(line, "\n")
+
+		for field := range strings.FieldsSeq(line) {
+			if lang := interpreterLanguage(Base(field)); lang != "" {
+				return lang
+			}
+		}
+	}
+
+	switch path.Ext(name) {
+	case ".py", ".pyw":
+		return "python"
+	case ".js", ".mjs", ".cjs":
+		return "javascript"
+	case ".ts":
+		return "typescript"
+	case ".pl":
+		return "perl"
+	case ".rb":
+		return "ruby"
+	case ".php":
+		return "php"
+	case ".r", ".R":
+		return "r"
+	}
+
+	return "bash"
+}
+
+func interpreterLanguage(base string) string {
+	switch strings.TrimRight(base, "0123456789.") {
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish":
+		return "bash"
+	case "python", "pypy", "ipython":
+		return "python"
+	case "node", "nodejs", "bun", "deno":
+		return "javascript"
+	case "tsx", "ts-node":
+		return "typescript"
+	case "perl":
+		return "perl"
+	case "ruby":
+		return "ruby"
+	case "php":
+		return "php"
+	case "lua", "luajit":
+		return "lua"
+	case "Rscript", "R":
+		return "r"
+	}
+
+	return ""
+}
+
+var systemDirs = []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/"}
+
+func systemDir(name string) bool {
+	if !strings.HasPrefix(name, "/") {
+		return false
+	}
+
+	dir, _ := path.Split(path.Clean(name))
+
+	for _, d := range systemDirs {
+		if dir == d {
+			return true
+		}
+	}
+
+	return false
+}
+
+// globTargets are the programs a pattern in command position is tried on; the
+// more harmful come first.
+var globTargets = []string{"rm", "shred", "dd", "nc", "ncat", "bash", "sh", "curl", "wget", "cat", "base64", "python3", "perl", "chmod", "tee", "cp", "mv", "env", "nc.openbsd", "nc.traditional"}
+
+// globProgram is the program a pattern such as /b?n/r* starts.
+func globProgram(pattern string) string {
+	if len(pattern) > 64 {
+		return ""
+	}
+
+	for _, name := range globTargets {
+		for _, dir := range systemDirs {
+			if ok, err := path.Match(pattern, dir+name); ok && err == nil {
+				return name
+			}
+		}
+	}
+
+	return ""
+}

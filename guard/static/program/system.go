@@ -1,0 +1,366 @@
+package program
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+)
+
+// info prints a fact about host or user.
+func info(what string) model {
+	return func(m *Machine, c *Call) effect.Value {
+		m.add(c, effect.Effect{Kind: effect.Info, Target: effect.Const(what)})
+
+		return effect.Unknown(0).From(effect.TaintInfo, what)
+	}
+}
+
+// quiet prints nothing that matters.
+func quiet(m *Machine, c *Call) effect.Value { return effect.Unknown(effect.TaintOutput) }
+
+// printenv prints the environment or one variable.
+func printenv(m *Machine, c *Call) effect.Value {
+	if len(c.Args) > 0 && Base(c.Name.Text) != "env" {
+		m.add(c, effect.Effect{Kind: effect.Env, Target: c.Args[0]})
+
+		return effect.Unknown(0).From(effect.TaintEnv, c.Args[0].Text)
+	}
+
+	if Base(c.Name.Text) == "env" {
+		for _, a := range c.Args {
+			if len(a.Text) > 0 && a.Text[0] != '-' {
+				return effect.Unknown(effect.TaintOutput)
+			}
+		}
+	}
+
+	m.add(c, effect.Effect{Kind: effect.Env})
+
+	return effect.Unknown(0).From(effect.TaintEnvAll, "environment")
+}
+
+// kill signals processes by number or name.
+func kill(m *Machine, c *Call) effect.Value {
+	signal := effect.Const("TERM")
+	name := Base(c.Name.Text)
+
+	var targets []effect.Value
+
+	for i := 0; i < len(c.Args); i++ {
+		a := c.Args[i]
+
+		switch {
+		case a.Text == "-s" || a.Text == "-n" || a.Text == "--signal" || (a.Text == "-u" || a.Text == "-U" || a.Text == "--user") && name != "kill":
+			if i+1 < len(c.Args) {
+				if strings.HasPrefix(a.Text, "-u") || strings.HasPrefix(a.Text, "-U") {
+					targets = append(targets, withText(c.Args[i+1], "user:"+c.Args[i+1].Text))
+				} else {
+					signal = c.Args[i+1]
+				}
+			}
+
+			i++
+		case a.Text == "-l" || a.Text == "-L":
+			return effect.Unknown(0)
+		case a.Text == "--":
+		case len(a.Text) > 1 && a.Text[0] == '-' && len(targets) == 0 && signal.Text == "TERM" && !(a.Text == "-1" && i > 0):
+			if name == "kill" || !strings.ContainsAny(a.Text, "fxionvaegtrqIO") || strings.ToUpper(a.Text) == a.Text {
+				signal = withText(a, strings.TrimPrefix(a.Text[1:], "SIG"))
+			}
+		case len(a.Text) > 1 && a.Text[0] == '-' && name != "kill":
+		default:
+			targets = append(targets, a)
+		}
+	}
+
+	if name == "kill" && len(targets) == 0 && signal.Text == "1" {
+		targets = append(targets, effect.Const("-1"))
+	}
+
+	for _, t := range targets {
+		m.add(c, effect.Effect{Kind: effect.Kill, Target: t, Data: signal})
+	}
+
+	return effect.Value{}
+}
+
+// crontab installs a table of commands from a file or standard input.
+func crontab(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "us", "")
+	if o.has("l", "e", "V") || len(c.Args) == 0 && !c.Piped {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	if o.has("r") {
+		return effect.Value{}
+	}
+
+	data := c.Stdin
+	if len(o.pos) > 0 && o.pos[0].Text != "-" {
+		data = m.Read(o.pos[0], c.Span, c.Flags, "crontab")
+	}
+
+	m.add(c, effect.Effect{Kind: effect.Schedule, Target: effect.Const("cron"), Data: data})
+
+	if !data.IsUnknown() {
+		m.Result.Embed(effect.Embedded{Lang: "cron", Text: data, Span: c.Span, Offset: -1, Via: "crontab", Flags: c.Flags})
+	}
+
+	return effect.Value{}
+}
+
+// installer finds the packages that a package manager is asked to fetch.
+func installer(lang, verbs, short, long string) model {
+	return func(m *Machine, c *Call) effect.Value {
+		o := getopt(c.Args, short, long)
+		if len(o.pos) == 0 {
+			return effect.Unknown(effect.TaintOutput)
+		}
+
+		if verbs != "" && !strings.Contains(" "+verbs+" ", " "+o.pos[0].Text+" ") {
+			return effect.Unknown(effect.TaintOutput)
+		}
+
+		pkgs := o.pos
+		if verbs != "" {
+			pkgs = pkgs[1:]
+		}
+
+		local := o.has("no-index", "offline", "no-download", "download-only") && !o.has("download-only")
+
+		for _, p := range pkgs[:min(len(pkgs), 64)] {
+			if local {
+				break
+			}
+
+			m.add(c, effect.Effect{Kind: effect.Install, Target: p, Lang: lang})
+		}
+
+		if len(pkgs) == 0 && !local {
+			m.add(c, effect.Effect{Kind: effect.Install, Target: effect.Value{}, Lang: lang})
+		}
+
+		for _, r := range o.vals("r", "requirement") {
+			if lang == "pip" && !local {
+				m.add(c, effect.Effect{Kind: effect.Install, Target: r, Lang: lang})
+			}
+		}
+
+		return effect.Unknown(effect.TaintOutput)
+	}
+}
+
+// gitModel knows what git fetches, and the commands hidden in its options.
+func gitModel(m *Machine, c *Call) effect.Value {
+	i := 0
+	for i < len(c.Args) && strings.HasPrefix(c.Args[i].Text, "-") {
+		if a := c.Args[i].Text; (a == "-c" || a == "--config-env") && i+1 < len(c.Args) {
+			m.gitConfig(c, c.Args[i+1])
+			i++
+		} else if a == "-C" || a == "--git-dir" || a == "--work-tree" {
+			i++
+		}
+
+		i++
+	}
+
+	if i >= len(c.Args) {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	rest := c.Args[i+1:]
+
+	switch c.Args[i].Text {
+	case "clone":
+		o := getopt(rest, "bocju", " branch origin config depth jobs upload-pack reference filter template separate-git-dir ")
+		if len(o.pos) > 0 {
+			m.add(c, effect.Effect{Kind: effect.Install, Target: o.pos[0], Lang: "git"})
+		}
+
+		for _, v := range o.vals("c", "config") {
+			m.gitConfig(c, v)
+		}
+
+		if v, ok := o.val("u", "upload-pack"); ok {
+			m.runText(c, v, "bash", "git clone -u")
+		}
+
+		if len(o.pos) > 0 {
+			if cmd, ok := strings.CutPrefix(o.pos[0].Text, "ext::"); ok {
+				m.runText(c, withText(o.pos[0], cmd), "bash", "git ext::")
+			}
+		}
+	case "config":
+		o := getopt(rest, "f", " file ")
+		if len(o.pos) == 2 {
+			m.gitConfig(c, effect.Concat(o.pos[0], effect.Const("="), o.pos[1]))
+		}
+	case "filter-branch":
+		for j, a := range rest {
+			if strings.HasSuffix(a.Text, "-filter") && j+1 < len(rest) {
+				m.runText(c, rest[j+1], "bash", "git filter-branch")
+			}
+		}
+	case "bisect":
+		if len(rest) > 1 && rest[0].Text == "run" {
+			m.start(Call{Name: rest[1], Args: rest[2:], Stdin: effect.Unknown(0), Span: c.Span, Flags: c.Flags})
+		}
+	case "rebase":
+		o := getopt(rest, "xs", " exec onto strategy ")
+		for _, v := range o.vals("x", "exec") {
+			m.runText(c, v, "bash", "git rebase --exec")
+		}
+	case "submodule":
+		if len(rest) > 1 && rest[0].Text == "foreach" {
+			for _, a := range rest[1:] {
+				if !strings.HasPrefix(a.Text, "-") {
+					m.runText(c, a, "bash", "git submodule foreach")
+
+					break
+				}
+			}
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// gitConfig runs the values of those keys that git runs.
+func (m *Machine) gitConfig(c *Call, kv effect.Value) {
+	key, val, ok := strings.Cut(kv.Text, "=")
+	if !ok {
+		return
+	}
+
+	key = strings.ToLower(key)
+
+	switch {
+	case strings.HasPrefix(key, "alias."):
+		val, ok = strings.CutPrefix(val, "!")
+	case key == "core.sshcommand", key == "core.fsmonitor", key == "core.editor", key == "core.pager", key == "sequence.editor",
+		strings.HasSuffix(key, ".textconv"), key == "diff.external", strings.HasSuffix(key, ".helper"), strings.HasSuffix(key, ".clean"),
+		strings.HasSuffix(key, ".smudge"), strings.HasSuffix(key, ".process"), key == "gpg.program", strings.HasPrefix(key, "pager."), strings.HasSuffix(key, ".cmd"):
+		val, _ = strings.CutPrefix(val, "!")
+	default:
+		return
+	}
+
+	if ok && val != "" && val != "true" && val != "false" {
+		m.runText(c, withText(kv, val), "bash", "git config "+key)
+	}
+}
+
+// containerRun runs a command in a container.
+func containerRun(m *Machine, c *Call) effect.Value {
+	const long = " name volume publish env env-file network net user workdir entrypoint mount memory cpus restart platform label hostname add-host " +
+		"cap-add cap-drop device gpus ipc pid security-opt shm-size tmpfs ulimit log-driver log-opt userns uts pull runtime link expose dns init-path stop-signal " +
+		"container namespace context "
+
+	i := 0
+	for i < len(c.Args) && strings.HasPrefix(c.Args[i].Text, "-") {
+		if a := c.Args[i].Text; a == "-H" || a == "--host" || a == "--context" || a == "-n" || a == "--namespace" {
+			i++
+		}
+
+		i++
+	}
+
+	if i < len(c.Args) && (c.Args[i].Text == "container" || c.Args[i].Text == "compose") {
+		i++
+	}
+
+	if i >= len(c.Args) {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	switch c.Args[i].Text {
+	case "run", "exec", "create":
+		pos := operandsUntilCommand(c.Args[i+1:], "vpeulwmhacn", long)
+		if dash := dashDash(c.Args[i+1:]); dash != nil {
+			m.start(Call{Name: dash[0], Args: dash[1:], Stdin: c.Stdin, Piped: c.Piped, Span: c.Span, Flags: c.Flags | effect.FlagElsewhere})
+		} else if len(pos) > 1 {
+			m.start(Call{Name: pos[1], Args: pos[2:], Stdin: c.Stdin, Piped: c.Piped, Span: c.Span, Flags: c.Flags | effect.FlagElsewhere})
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+func dashDash(args []effect.Value) []effect.Value {
+	for i, a := range args {
+		if a.Text == "--" && i+1 < len(args) {
+			return args[i+1:]
+		}
+	}
+
+	return nil
+}
+
+// editor runs the shell commands that vi and ed take on the command line.
+func editor(m *Machine, c *Call) effect.Value {
+	for i, a := range c.Args {
+		t := a.Text
+		if (t == "-c" || t == "--cmd") && i+1 < len(c.Args) {
+			t = c.Args[i+1].Text
+		} else if !strings.HasPrefix(t, "+") {
+			continue
+		}
+
+		t = strings.TrimLeft(t, "+: ")
+
+		switch {
+		case strings.HasPrefix(t, "!"):
+			m.runText(c, withText(a, t[1:]), "bash", "vim")
+		case strings.HasPrefix(t, "py "), strings.HasPrefix(t, "py3 "), strings.HasPrefix(t, "python "), strings.HasPrefix(t, "python3 "):
+			_, code, _ := strings.Cut(t, " ")
+			m.runText(c, withText(a, code), "python", "vim")
+		}
+	}
+
+	return effect.Value{}
+}
+
+// makeModel runs recipes it is given on standard input or with --eval.
+func makeModel(m *Machine, c *Call) effect.Value {
+	for _, a := range c.Args {
+		if v, ok := strings.CutPrefix(a.Text, "--eval="); ok {
+			if _, cmd, ok := strings.Cut(v, ":"); ok {
+				m.runText(c, withText(a, strings.TrimLeft(cmd, " \t\n")), "bash", "make --eval")
+			}
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// database runs SQL given as an option or on standard input.
+func database(options string) model {
+	return func(m *Machine, c *Call) effect.Value {
+		for i, a := range c.Args {
+			for name := range strings.FieldsSeq(options) {
+				var sql effect.Value
+
+				switch {
+				case a.Text == name && i+1 < len(c.Args):
+					sql = c.Args[i+1]
+				case len(name) == 2 && strings.HasPrefix(a.Text, name) && len(a.Text) > 2, strings.HasPrefix(a.Text, name+"="):
+					sql = withText(a, strings.TrimPrefix(a.Text[len(name):], "="))
+				default:
+					continue
+				}
+
+				m.Result.Embed(effect.Embedded{Lang: "sql", Text: sql, Span: c.Span, Offset: -1, Via: Base(c.Name.Text), Flags: c.Flags})
+			}
+		}
+
+		if c.Piped && !c.Stdin.IsUnknown() {
+			m.Result.Embed(effect.Embedded{Lang: "sql", Text: c.Stdin, Span: c.Span, Offset: -1, Via: Base(c.Name.Text), Flags: c.Flags})
+		}
+
+		if Base(c.Name.Text) == "sqlite3" && len(c.Args) > 1 {
+			m.Result.Embed(effect.Embedded{Lang: "sql", Text: c.Args[len(c.Args)-1], Span: c.Span, Offset: -1, Via: "sqlite3", Flags: c.Flags})
+		}
+
+		return effect.Unknown(effect.TaintOutput)
+	}
+}

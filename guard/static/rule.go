@@ -1,0 +1,253 @@
+package static
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+	"github.com/e2bguard/e2bguard/guard/static/program"
+)
+
+// Severity says how sure harm is.
+type Severity uint8
+
+// The severities.
+const (
+	// Low is odd.
+	Low Severity = iota + 1
+	// Medium depends on the policy of the house.
+	Medium
+	// High is what a sensible reviewer would stop.
+	High
+	// Critical destroys, steals or hands over control.
+	Critical
+)
+
+// String returns the severity's name.
+func (s Severity) String() string {
+	switch s {
+	case Low:
+		return "low"
+	case Medium:
+		return "medium"
+	case High:
+		return "high"
+	case Critical:
+		return "critical"
+	}
+
+	return "invalid"
+}
+
+// Rule is a row of the table of rules.
+type Rule struct {
+	// ID is stable; Options.Disabled and verdicts name it.
+	ID       string
+	Category string
+	Severity Severity
+	CWE      string
+	// Seen says what was seen, with "{}" for the detail. Fine says what would be
+	// fine.
+	Seen string
+	Fine string
+}
+
+// hit is a match of one rule.
+type hit struct {
+	span   effect.Span
+	detail string
+}
+
+type row struct {
+	Rule
+	match func(f *facts) []hit
+}
+
+// ruleNotAnalysable blocks what could not be read to the end.
+var ruleNotAnalysable = Rule{
+	ID: "not-analysable", Category: "obfuscated_execution", Severity: Critical, CWE: "CWE-1333",
+	Seen: "this could not be analysed: {}.", Fine: "Shorter, flatter code, or several smaller steps, would be fine.",
+}
+
+// ruleTable is the one table of rules, most severe kinds first.
+var ruleTable []row
+
+func init() {
+	for _, rows := range [][]row{
+		{{Rule: ruleNotAnalysable}},
+		destructiveRules, credentialRules, exfiltrationRules, shellRules, downloadRules, obfuscationRules, minerRules, persistenceRules,
+		privilegeRules, containerRules, logRules, securityRules, resourceRules, scanRules, disruptionRules, surveillanceRules, environmentRules, networkRules,
+	} {
+		ruleTable = append(ruleTable, rows...)
+	}
+}
+
+// Rules lists all rules.
+func Rules() []Rule {
+	out := make([]Rule, len(ruleTable))
+	for i := range ruleTable {
+		out[i] = ruleTable[i].Rule
+	}
+
+	return out
+}
+
+// RuleByID finds a rule.
+func RuleByID(id string) (Rule, bool) {
+	for i := range ruleTable {
+		if ruleTable[i].ID == id {
+			return ruleTable[i].Rule, true
+		}
+	}
+
+	return Rule{}, false
+}
+
+// facts are the effects of one subject, arranged for rules.
+type facts struct {
+	a     *analysis
+	all   []fact
+	kinds [64][]int
+}
+
+// fact is an effect with what its target means.
+type fact struct {
+	effect.Effect
+	// path is the resolved target of file effects, class what it is.
+	path  string
+	class place.Class
+}
+
+func newFacts(a *analysis) *facts {
+	f := &facts{a: a, all: make([]fact, len(a.effects))}
+
+	for i := range a.effects {
+		e := &f.all[i]
+		e.Effect = a.effects[i]
+		f.kinds[e.Kind] = append(f.kinds[e.Kind], i)
+
+		switch e.Kind {
+		case effect.Read, effect.Write, effect.Delete, effect.Move, effect.Mode, effect.Link:
+			e.path = place.Resolve(e.Target.Text, a.cwd)
+			e.class = place.Classify(e.path)
+		}
+	}
+
+	return f
+}
+
+// each calls fn for every effect of the given kinds, kind by kind.
+func (f *facts) each(fn func(e *fact), kinds ...effect.Kind) {
+	for _, k := range kinds {
+		for _, i := range f.kinds[k] {
+			fn(&f.all[i])
+		}
+	}
+}
+
+func (f *facts) has(k effect.Kind) bool { return len(f.kinds[k]) > 0 }
+
+// matching is a rule's match that looks at effects one by one; test returns
+// the detail and whether it matches.
+func matching(test func(f *facts, e *fact) (string, bool), kinds ...effect.Kind) func(f *facts) []hit {
+	return func(f *facts) []hit {
+		var out []hit
+
+		f.each(func(e *fact) {
+			if d, ok := test(f, e); ok && len(out) < maxHits {
+				out = append(out, hit{e.Span, d})
+			}
+		}, kinds...)
+
+		return out
+	}
+}
+
+// name is an Exec's bare program name.
+func (e *fact) name() string { return program.Base(e.Target.Text) }
+
+// arg says whether an argument is one of the words.
+func (e *fact) arg(words ...string) bool {
+	for i := range e.Args {
+		for _, w := range words {
+			if e.Args[i].Text == w {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// argHas says whether an argument contains one of the parts.
+func (e *fact) argHas(parts ...string) bool {
+	for i := range e.Args {
+		for _, p := range parts {
+			if strings.Contains(e.Args[i].Text, p) {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// first is the first argument that is no option.
+func (e *fact) operand(n int) string {
+	for i := range e.Args {
+		t := e.Args[i].Text
+		if strings.HasPrefix(t, "-") {
+			continue
+		}
+
+		if n == 0 {
+			return t
+		}
+
+		n--
+	}
+
+	return ""
+}
+
+// show shortens a text for a sentence.
+func show(s string) string {
+	s = strings.ReplaceAll(s, effect.HoleText, "…")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+
+		return r
+	}, s)
+
+	const limit = 80
+	if len(s) > limit {
+		i := limit
+		for i > 0 && s[i]&0xC0 == 0x80 {
+			i--
+		}
+
+		s = s[:i] + "…"
+	}
+
+	return "`" + s + "`"
+}
+
+func (f *facts) blockedNetwork() bool { return f.a.subject.Labels[guard.LabelNetwork] == "blocked" }
+
+func oneOf(s string, names ...string) bool {
+	for _, n := range names {
+		if s == n {
+			return true
+		}
+	}
+
+	return false
+}
+
+var shells = map[string]bool{
+	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "csh": true, "tcsh": true, "fish": true, "busybox": true,
+	"rbash": true, "pwsh": true, "cmd.exe": true, "cmd": true, "powershell": true,
+}

@@ -1,0 +1,351 @@
+package static
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+	"github.com/e2bguard/e2bguard/guard/static/program"
+)
+
+var shellRules = []row{
+	{
+		Rule: Rule{
+			ID: "reverse-shell", Category: "reverse_shell", Severity: Critical, CWE: "CWE-506",
+			Seen: "it gives a shell to a network connection ({}).", Fine: "A server that answers requests of your own program would be fine.",
+		},
+		match: reverseShell,
+	},
+	{
+		Rule: Rule{
+			ID: "remote-command", Category: "reverse_shell", Severity: Critical, CWE: "CWE-506",
+			Seen: "it runs what it reads from a network connection ({}).", Fine: "Reading data from a connection and not running it would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Via), e.Data.Has(effect.TaintNetwork)
+		}, effect.Eval),
+	},
+}
+
+func reverseShell(f *facts) []hit {
+	out := matching(func(f *facts, e *fact) (string, bool) {
+		if !e.Flags.Has(effect.FlagNetIO) {
+			return "", false
+		}
+
+		n := e.name()
+
+		return show(e.Via), shells[n] || e.Target.IsUnknown() || strings.HasPrefix(n, "python") || oneOf(n, "perl", "ruby", "php", "node", "script", "pty.spawn", "login")
+	}, effect.Exec)(f)
+
+	// A standard stream bound to a socket, and a shell started: the classic.
+	bound := false
+
+	f.each(func(e *fact) {
+		bound = bound || e.Data.Has(effect.TaintNetwork|effect.TaintSocket)
+	}, effect.Dup)
+
+	if bound {
+		f.each(func(e *fact) {
+			if shells[e.name()] || e.Target.IsUnknown() {
+				out = append(out, hit{e.Span, show(e.Via)})
+			}
+		}, effect.Exec)
+	}
+
+	return out
+}
+
+var downloadRules = []row{
+	{
+		Rule: Rule{
+			ID: "download-execute", Category: "download_execute", Severity: High, CWE: "CWE-494",
+			Seen: "it downloads code from {} and runs it unseen.", Fine: "Downloading it, reading it, and then running it in a step of its own, or installing a package, would be fine.",
+		},
+		match: downloadExecute,
+	},
+}
+
+func downloadExecute(f *facts) []hit {
+	out := matching(func(f *facts, e *fact) (string, bool) {
+		if !e.Data.Has(effect.TaintDownload) || e.Lang == "yaml" || e.Lang == "json" {
+			return "", false
+		}
+
+		return untrustedOrigin(e.Data.Origins())
+	}, effect.Eval)(f)
+
+	return append(out, storedAndRun(f)...)
+}
+
+// untrustedOrigin is the first source that is no installer of good name; no
+// source at all is not trusted.
+func untrustedOrigin(origins []string) (string, bool) {
+	seen := false
+
+	for _, o := range origins {
+		if !strings.Contains(o, "://") {
+			continue
+		}
+
+		seen = true
+
+		if !trustedCode(o) {
+			return show(o), true
+		}
+	}
+
+	return "the network", !seen
+}
+
+// releasePaths are places where projects publish what people run.
+var releasePaths = []string{
+	"github.com/*/releases/", "dl.k8s.io/", "storage.googleapis.com/kubernetes-release/", "releases.hashicorp.com/", "go.dev/dl/", "golang.org/dl/", "nodejs.org/dist/",
+	"get.helm.sh/", "dl.google.com/", "download.java.net/", "repo.anaconda.com/", "s3.amazonaws.com/session-manager-downloads/", "awscli.amazonaws.com/", "packages.cloud.google.com/",
+	"downloads.apache.org/", "archive.apache.org/dist/", "www.python.org/ftp/", "julialang-s3.julialang.org/", "static.rust-lang.org/", "download.pytorch.org/", "registry.npmjs.org/",
+	"files.pythonhosted.org/", "objects.githubusercontent.com/", "dl.min.io/", "dl.static-php.net/", "www.apachefriends.org/", "chromedriver.storage.googleapis.com/",
+}
+
+// trustedCode says whether people are told by the project itself to run what
+// an URL serves.
+func trustedCode(u string) bool {
+	c := place.ClassifyHost(u)
+	if c.Has(place.Loopback) {
+		return true
+	}
+
+	if strings.HasPrefix(u, "http://") && c.Has(place.Installer) && !strings.Contains(u, effect.HoleText) {
+		// Without TLS anybody on the way decides what runs; curl is often given a
+		// bare name that redirects to https.
+		return true
+	}
+
+	if c.Has(place.Installer) {
+		return true
+	}
+
+	rest := u[strings.Index(u, "://")+3:]
+
+	for _, p := range releasePaths {
+		before, after, wild := strings.Cut(p, "*")
+		if !wild && strings.HasPrefix(rest, p) || wild && strings.HasPrefix(rest, before) && strings.Contains(rest, after) {
+			return strings.HasPrefix(u, "https://")
+		}
+	}
+
+	return false
+}
+
+// storedAndRun finds files written from a download and then run, in languages
+// whose front ends do not follow files themselves.
+func storedAndRun(f *facts) []hit {
+	stored := map[string]string{}
+
+	f.each(func(e *fact) {
+		if !e.Data.Has(effect.TaintDownload) {
+			return
+		}
+
+		if from, bad := untrustedOrigin(e.Data.Origins()); bad {
+			if k := e.Target.Key(); k != "" && len(stored) < 64 {
+				stored[k] = from
+				stored[e.path] = from
+			}
+		}
+	}, effect.Write)
+
+	if len(stored) == 0 {
+		return nil
+	}
+
+	var out []hit
+
+	lookup := func(k string) (string, bool) {
+		if k == "" {
+			return "", false
+		}
+
+		from, ok := stored[k]
+		if !ok {
+			from, ok = stored[place.Resolve(k, f.a.cwd)]
+		}
+
+		return from, ok
+	}
+
+	f.each(func(e *fact) {
+		if from, ok := lookup(e.Target.Key()); ok {
+			out = append(out, hit{e.Span, from})
+
+			return
+		}
+
+		n := e.name()
+		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "source", "deno", "bun") {
+			return
+		}
+
+		for i := range e.Args {
+			if from, ok := lookup(e.Args[i].Key()); ok {
+				out = append(out, hit{e.Span, from})
+
+				return
+			}
+		}
+	}, effect.Exec, effect.Eval)
+
+	return out
+}
+
+var obfuscationRules = []row{
+	{
+		Rule: Rule{
+			ID: "decode-execute", Category: "obfuscated_execution", Severity: High, CWE: "CWE-506",
+			Seen: "it decodes hidden text and runs it ({}).", Fine: "The same code written out plainly would be judged by what it does.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Via), e.Data.Has(effect.TaintDecoded) && e.Lang != "pickle" && e.Lang != "yaml"
+		}, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "hidden-name", Category: "obfuscated_execution", Severity: Medium, CWE: "CWE-506",
+			Seen: "it hides the name of what it runs ({}).", Fine: "Calling it by its name would be judged by what it does.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Via), e.Flags.Has(effect.FlagHidden)
+		}, effect.Exec, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "native-code", Category: "obfuscated_execution", Severity: High, CWE: "CWE-506",
+			Seen: "it loads machine code into memory and runs it ({}).", Fine: "Loading a library file by name would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			if e.Kind == effect.Eval {
+				return show(e.Via), e.Lang == "native" && e.Data.Has(effect.TaintDecoded|effect.TaintDownload|effect.TaintNetwork)
+			}
+
+			return show(e.Target.Text), oneOf(e.Target.Text, "memfd_create", "VirtualAlloc", "RtlMoveMemory", "CreateRemoteThread", "mprotect", "shellcode")
+		}, effect.Native, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "unsafe-deserialise", Category: "obfuscated_execution", Severity: Medium, CWE: "CWE-502",
+			Seen: "it deserialises data that may run code ({}).", Fine: "JSON, or yaml.safe_load, would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Via), (e.Lang == "pickle" || e.Lang == "yaml") && e.Data.Has(effect.TaintDecoded|effect.TaintDownload|effect.TaintNetwork|effect.TaintInput)
+		}, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "eval-input", Category: "obfuscated_execution", Severity: Medium, CWE: "CWE-95",
+			Seen: "it runs text that comes from outside ({}).", Fine: "Parsing the text, for instance as JSON, would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Data.Taint.String()), e.Data.Has(effect.TaintInput) && e.Lang != "bash" && !e.Data.Has(effect.TaintDecoded|effect.TaintDownload|effect.TaintNetwork) && e.Lang != "pickle"
+		}, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "sandbox-escape", Category: "container_escape", Severity: High, CWE: "CWE-693",
+			Seen: "it climbs out of the language's own confinement ({}).", Fine: "Calling what you need directly would be judged by what it does.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) { return show(e.Target.Text), true }, effect.Escape),
+	},
+}
+
+var minerRules = []row{
+	{
+		Rule: Rule{
+			ID: "crypto-miner", Category: "crypto_miner", Severity: Critical, CWE: "CWE-400",
+			Seen: "it mines cryptocurrency ({}).", Fine: "Computing that your task needs would be fine.",
+		},
+		match: minerMatch,
+	},
+}
+
+var miners = setOf("xmrig", "xmr-stak", "xmr-stak-rx", "minerd", "cpuminer", "cpuminer-multi", "cgminer", "bfgminer", "ethminer", "lolMiner", "lolminer", "t-rex", "nbminer",
+	"phoenixminer", "PhoenixMiner", "gminer", "teamredminer", "srbminer", "SRBMiner-MULTI", "ccminer", "nheqminer", "claymore", "kdevtmpfsi", "kinsing", "xmrigDaemon", "xmrig-cuda",
+	"miniZ", "rigel", "bzminer", "wildrig", "cryptodredge", "randomx-miner", "xmrig-notls", "ethdcrminer64", "sgminer", "nanominer", "onezerominer", "verusminer", "hellminer")
+
+// minerMarks are in what miners are told or say, and in nothing else.
+var minerMarks = []string{"stratum+tcp://", "stratum+ssl://", "stratum2+", "stratum+tls://", "mining.subscribe", "mining.authorize", "--donate-level", "--coin=monero", "--coin monero", "cryptonight", "randomx/0", "rx/0", "--algo=rx", "coinhive.min.js", "CoinHive.Anonymous"}
+
+func minerMatch(f *facts) []hit {
+	out := matching(func(f *facts, e *fact) (string, bool) {
+		n := e.name()
+		if oneOf(n, "grep", "echo", "printf", "pkill", "pgrep", "killall", "rm", "man", "which", "cat", "ls", "find", "sed", "awk", "egrep", "rg", "git-grep", "apt-cache", "type") {
+			return "", false
+		}
+
+		if miners[n] || miners[strings.ToLower(n)] {
+			return show(n), !e.arg("--help", "--version")
+		}
+
+		for _, a := range e.Args {
+			if mark := minerMark(a.Text); mark != "" && !shells[n] {
+				return show(mark), true
+			}
+
+			if oneOf(n, "docker", "podman", "nerdctl", "kubectl") && minerName(a.Text) {
+				return show(a.Text), true
+			}
+		}
+
+		return "", false
+	}, effect.Exec)(f)
+
+	return append(out, matching(func(f *facts, e *fact) (string, bool) {
+		switch e.Kind {
+		case effect.Connect:
+			return show(e.Target.Text), place.ClassifyHost(e.Target.Text).Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum")
+		case effect.Receive, effect.Install:
+			return show(e.Target.Text), minerName(e.Target.Text)
+		case effect.Send, effect.Write, effect.Call:
+			if e.Kind == effect.Write && (strings.HasSuffix(e.path, ".md") || strings.HasSuffix(e.path, ".txt") || strings.HasSuffix(e.path, ".rst")) {
+				return "", false
+			}
+
+			if mark := minerMark(e.Data.Text); mark != "" {
+				return show(mark), true
+			}
+
+			for i := range e.Args {
+				if mark := minerMark(e.Args[i].Text); mark != "" {
+					return show(mark), true
+				}
+			}
+		}
+
+		return "", false
+	}, effect.Connect, effect.Receive, effect.Install, effect.Send, effect.Write, effect.Call)(f)...)
+}
+
+func minerMark(s string) string {
+	if len(s) < 6 {
+		return ""
+	}
+
+	for _, m := range minerMarks {
+		if strings.Contains(s, m) {
+			return m
+		}
+	}
+
+	return ""
+}
+
+// minerName says whether a package, image or URL is named after a miner.
+func minerName(s string) bool {
+	s = strings.ToLower(s)
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == ':' || r == '@' || r == '=' }) {
+		name, _, _ := strings.Cut(part, ".")
+		if miners[program.Base(name)] || strings.HasPrefix(part, "xmrig") || strings.HasPrefix(part, "coin-hive") || strings.HasPrefix(part, "coinhive") || strings.HasPrefix(part, "cryptonight") {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,182 @@
+package static
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+)
+
+var exfiltrationRules = []row{
+	{
+		Rule: Rule{
+			ID: "send-secret", Category: "data_exfiltration", Severity: Critical, CWE: "CWE-200",
+			Seen: "it sends {} out of the sandbox.", Fine: "Sending data that your task made, to the service it is for, would be fine.",
+		},
+		match: matching(sendsSecret, effect.Send),
+	},
+	{
+		Rule: Rule{
+			ID: "send-to-drop", Category: "data_exfiltration", Severity: High, CWE: "CWE-200",
+			Seen: "it sends {} to a place made to receive data from anywhere.", Fine: "Printing it, or returning it as a result, would be fine.",
+		},
+		match: matching(sendsToDrop, effect.Send),
+	},
+	{
+		Rule: Rule{
+			ID: "dns-tunnel", Category: "data_exfiltration", Severity: High, CWE: "CWE-200",
+			Seen: "it puts {} into names it looks up, which carries data out by DNS.", Fine: "Looking up fixed names would be fine.",
+		},
+		match: matching(tunnelsDNS, effect.Send, effect.Connect),
+	},
+	{
+		Rule: Rule{
+			ID: "send-host-facts", Category: "data_exfiltration", Severity: Medium, CWE: "CWE-200",
+			Seen: "it sends facts about the machine ({}) out.", Fine: "Printing them would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.Data.Origin), e.Data.Has(effect.TaintInfo) && outside(e)
+		}, effect.Send),
+	},
+}
+
+// outside says whether data really leaves: not to the sandbox itself.
+func outside(e *fact) bool {
+	return !place.ClassifyHost(strings.TrimPrefix(e.Target.Text, "dns:")).Has(place.Loopback)
+}
+
+// suspect says whether a destination is one that no ordinary service has.
+func suspect(e *fact) bool {
+	c := place.ClassifyHost(e.Target.Text)
+
+	return c.Has(place.Drop|place.Onion) || c.Has(place.Literal) && !c.Has(place.Loopback) || strings.HasPrefix(e.Target.Text, "dns:")
+}
+
+func sendsSecret(f *facts, e *fact) (string, bool) {
+	d := &e.Data
+
+	switch {
+	case !outside(e):
+		return "", false
+	case d.Has(effect.TaintEnvAll):
+		return "all environment variables", true
+	case d.Has(effect.TaintCapture):
+		return "what was captured from the user", true
+	case d.Has(effect.TaintSecret):
+		return "a secret", true
+	}
+
+	if d.Has(effect.TaintFile) {
+		for _, o := range d.Origins() {
+			p := place.Resolve(o, f.a.cwd)
+
+			c := place.Classify(p)
+			if c.Has(place.Secret|place.Private|place.AuthFile) || c.Has(place.Log) && c.Has(place.Private) {
+				return "the content of " + show(p), true
+			}
+
+			if c.Has(place.Tree) {
+				return "everything in " + show(p), true
+			}
+		}
+	}
+
+	if d.Has(effect.TaintEnv) {
+		for _, o := range d.Origins() {
+			if secretName(o) && (d.IsUnknown() || suspect(e) || !namesParameter(d.Text)) {
+				return "the variable " + show(o), true
+			}
+		}
+	}
+
+	return "", false
+}
+
+// namesParameter says whether the known part of a body names what the unknown
+// part is, as requests to an API do ("client_secret=…", "\"token\": …").
+func namesParameter(text string) bool {
+	before, _, _ := strings.Cut(text, effect.HoleText)
+
+	return strings.ContainsAny(before, "=:")
+}
+
+var secretWords = []string{
+	"SECRET", "TOKEN", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_KEY", "_PAT", "SESSION_KEY", "ENCRYPTION_KEY", "CONNECTION_STRING", "DATABASE_URL",
+}
+
+// secretName says whether a variable is named as secrets are.
+func secretName(name string) bool {
+	upper := strings.ToUpper(name)
+
+	for _, w := range secretWords {
+		if strings.Contains(upper, w) {
+			return true
+		}
+	}
+
+	return strings.HasPrefix(upper, "AWS_") && strings.Contains(upper, "KEY")
+}
+
+func sendsToDrop(f *facts, e *fact) (string, bool) {
+	c := place.ClassifyHost(e.Target.Text)
+	if !c.Has(place.Drop | place.Onion) {
+		return "", false
+	}
+
+	if e.Data.Has(effect.TaintFile | effect.TaintEnv | effect.TaintInfo | effect.TaintOutput | effect.TaintInput) {
+		what := e.Data.Origin
+		if what == "" {
+			what = e.Data.Taint.String()
+		}
+
+		return show(what), true
+	}
+
+	return "", false
+}
+
+func tunnelsDNS(f *facts, e *fact) (string, bool) {
+	if e.Kind == effect.Connect {
+		if !oneOf(e.Via, "dig", "nslookup", "host", "drill", "ping") || !e.Target.IsConst() {
+			return "", false
+		}
+
+		// A long label of encoded text is data, not a name.
+		for label := range strings.SplitSeq(e.Target.Text, ".") {
+			if len(label) >= 24 && encoded(label) {
+				return show(label), true
+			}
+		}
+
+		return "", false
+	}
+
+	if !strings.HasPrefix(e.Target.Text, "dns:") {
+		return "", false
+	}
+
+	t := e.Data.Taint & (effect.TaintFile | effect.TaintEnv | effect.TaintEnvAll | effect.TaintSecret | effect.TaintInfo | effect.TaintOutput | effect.TaintDecoded)
+
+	return t.String(), t != 0 && !e.Data.IsUnknown()
+}
+
+// encoded says whether a word looks like base64 or hex rather than language.
+func encoded(s string) bool {
+	digits, upper, lower := 0, 0, 0
+
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c == '=' || c == '+' || c == '/' || c == '_':
+		default:
+			return false
+		}
+	}
+
+	return upper > 2 && lower > 2 || digits > 5 && upper+lower > 5
+}

@@ -1,0 +1,266 @@
+package static
+
+import (
+	"path"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+)
+
+var destructiveRules = []row{
+	{
+		Rule: Rule{
+			ID: "delete-system-tree", Category: "destructive_file", Severity: Critical, CWE: "CWE-732",
+			Seen: "it deletes {}, which destroys the system or a home directory.",
+			Fine: "Deleting a directory you made, such as `rm -rf ./build`, would be fine.",
+		},
+		match: matching(deletesTree, effect.Delete),
+	},
+	{
+		Rule: Rule{
+			ID: "delete-system-file", Category: "destructive_file", Severity: High, CWE: "CWE-732",
+			Seen: "it deletes {}, a file the system needs.", Fine: "Deleting files of your own project or in /tmp would be fine.",
+		},
+		match: matching(deletesVital, effect.Delete, effect.Move),
+	},
+	{
+		Rule: Rule{
+			ID: "overwrite-device", Category: "destructive_file", Severity: Critical, CWE: "CWE-732",
+			Seen: "it writes to {}, which destroys what is on the device.", Fine: "Writing to a file, such as ./disk.img, would be fine.",
+		},
+		match: func(f *facts) []hit { return append(overwritesDevice(f), formats(f)...) },
+	},
+	{
+		Rule: Rule{
+			ID: "overwrite-system-file", Category: "destructive_file", Severity: High, CWE: "CWE-732",
+			Seen: "it overwrites {}, a file the system needs.", Fine: "Writing to files of your own project would be fine.",
+		},
+		match: matching(overwritesVital, effect.Write),
+	},
+	{
+		Rule: Rule{
+			ID: "open-system-permissions", Category: "destructive_file", Severity: High, CWE: "CWE-732",
+			Seen: "it changes mode or owner of {}, a tree of the system.", Fine: "chmod on files of your own project would be fine.",
+		},
+		match: matching(opensTree, effect.Mode),
+	},
+	{
+		Rule: Rule{
+			ID: "delete-database", Category: "destructive_cloud_db", Severity: Medium, CWE: "CWE-732",
+			Seen: "it runs `{}`, which removes data for good.", Fine: "Reading, or deleting single rows by a condition, would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			what, ok := strings.CutPrefix(e.Target.Text, "sql ")
+
+			return what, ok
+		}, effect.Call),
+	},
+	{
+		Rule: Rule{
+			ID: "delete-cloud", Category: "destructive_cloud_db", Severity: Medium, CWE: "CWE-732",
+			Seen: "it runs {}, which removes resources outside the sandbox.", Fine: "Listing or describing them would be fine.",
+		},
+		match: matching(deletesCloud, effect.Exec),
+	},
+}
+
+func deletesTree(f *facts, e *fact) (string, bool) {
+	if !e.class.Has(place.Tree) {
+		return "", false
+	}
+
+	// Without recursion only what a glob names goes, and directories stay.
+	if !e.Flags.Has(effect.FlagRecursive) && !strings.ContainsAny(path.Base(e.path), "*") {
+		return "", false
+	}
+
+	return show(e.path), true
+}
+
+func deletesVital(f *facts, e *fact) (string, bool) {
+	p, c := e.path, e.class
+
+	if e.Kind == effect.Move {
+		// A move takes its source away; moving a system file aside for a backup
+		// beside it is ordinary.
+		if e.Flags.Has(effect.FlagCopy) || len(e.Args) == 0 {
+			return "", false
+		}
+
+		p = place.Resolve(e.Args[0].Text, f.a.cwd)
+		c = place.Classify(p)
+
+		switch {
+		case e.Target.Text == "/dev/null" && c.Has(place.Vital|place.Tree):
+			return show(p), true
+		case c.Has(place.Tree) && !isGlob(p):
+			return show(p), true
+		}
+
+		return "", false
+	}
+
+	if !c.Has(place.Vital) || c.Has(place.Tree) && (e.Flags.Has(effect.FlagRecursive) || strings.Contains(path.Base(p), "*")) {
+		return "", false
+	}
+
+	if c.Has(place.Tree) || strings.HasPrefix(e.Via, "rmdir") || c.Has(place.Log) {
+		return "", false
+	}
+
+	return show(p), true
+}
+
+func isGlob(p string) bool { return strings.ContainsAny(p, "*?[") }
+
+func overwritesDevice(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		if e.Kind == effect.Move {
+			if e.Flags.Has(effect.FlagCopy) || len(e.Args) > 0 {
+				return show(e.path), e.class.Has(place.Device)
+			}
+
+			return "", false
+		}
+
+		return show(e.path), e.class.Has(place.Device)
+	}, effect.Write, effect.Move, effect.Delete)(f)
+}
+
+func formats(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		n := e.name()
+
+		switch {
+		case strings.HasPrefix(n, "mkfs"), oneOf(n, "wipefs", "blkdiscard", "mke2fs", "mkswap"):
+			for _, a := range e.Args {
+				if place.IsBlockDevice(a.Text) {
+					return show(a.Text), n != "wipefs" || e.arg("-a", "--all", "-af")
+				}
+			}
+		case n == "shred" || n == "wipe":
+			for _, a := range e.Args {
+				if place.IsBlockDevice(a.Text) {
+					return show(a.Text), true
+				}
+			}
+		}
+
+		return "", false
+	}, effect.Exec)(f)
+}
+
+func overwritesVital(f *facts, e *fact) (string, bool) {
+	c := e.class
+
+	switch {
+	case c.Has(place.Binary) && !e.Flags.Has(effect.FlagAppend):
+		return show(e.path), !strings.Contains(e.path, "/site-packages/")
+	case e.Flags.Has(effect.FlagTruncate) && c.Has(place.Vital) && !c.Has(place.Log) && !c.Has(place.Kernel|place.HostEscape):
+		return show(e.path), true
+	}
+
+	return "", false
+}
+
+func opensTree(f *facts, e *fact) (string, bool) {
+	if !e.class.Has(place.Tree) && !e.class.Has(place.AuthFile|place.Binary) {
+		return "", false
+	}
+
+	mode := e.Data.Text
+
+	if e.class.Has(place.Tree) {
+		if !e.Flags.Has(effect.FlagRecursive) && !strings.HasSuffix(e.path, "*") {
+			return "", false
+		}
+
+		if strings.HasPrefix(e.path, "/usr/local") || strings.HasPrefix(e.path, "/opt") || strings.HasPrefix(e.path, "/srv") ||
+			strings.HasPrefix(e.path, "/home/") || strings.HasPrefix(e.path, "/var/www") || strings.HasPrefix(e.path, "/mnt") || strings.HasPrefix(e.path, "/media") {
+			return show(e.path), mode == "000" || mode == "0"
+		}
+
+		return show(e.path), openMode(mode) || mode == "000" || mode == "0" || mode == "-x" || strings.HasPrefix(e.Via, "chown") || mode == "-rwx" || mode == "a-rwx"
+	}
+
+	return show(e.path), e.class.Has(place.AuthFile) && openMode(mode)
+}
+
+// openMode says whether a mode lets everybody write.
+func openMode(mode string) bool {
+	mode = strings.TrimPrefix(mode, "0o")
+
+	switch {
+	case mode == "":
+		return false
+	case strings.Trim(mode, "01234567") == "":
+		return strings.IndexByte("2367", mode[len(mode)-1]) >= 0
+	}
+
+	for part := range strings.SplitSeq(mode, ",") {
+		who, what, ok := strings.Cut(part, "+")
+		if !ok {
+			who, what, ok = strings.Cut(part, "=")
+		}
+
+		if ok && strings.Contains(what, "w") && (who == "" || strings.ContainsAny(who, "ao")) && who != "" {
+			return true
+		}
+	}
+
+	return false
+}
+
+var cloudDeletes = map[string][]string{
+	"aws":       {"terminate-instances", "delete-", "rb ", "rm --recursive", "deregister"},
+	"gcloud":    {" delete"},
+	"az":        {" delete"},
+	"gsutil":    {"rm -r", "rb "},
+	"kubectl":   {"delete namespace", "delete ns", "delete --all", "delete pvc", "delete pv", "delete node", "drain ", "delete all", "delete deployment", "delete statefulset"},
+	"terraform": {"destroy", "state rm"},
+	"helm":      {"uninstall", "delete"},
+	"docker":    {"system prune -a", "volume prune", "volume rm", "system prune --all", "system prune --volumes"},
+	"heroku":    {"apps:destroy", "pg:reset"},
+	"pulumi":    {"destroy"},
+	"redis-cli": {"flushall", "flushdb"},
+	"dropdb":    {""},
+	"doctl":     {" delete"},
+	"gh":        {"repo delete"},
+	"flyctl":    {"destroy"},
+	"wrangler":  {"delete"},
+	"vercel":    {"rm ", "remove"},
+	"mongosh":   {"dropdatabase"},
+	"mongo":     {"dropdatabase"},
+	"cdk":       {"destroy"},
+}
+
+func deletesCloud(f *facts, e *fact) (string, bool) {
+	verbs, ok := cloudDeletes[e.name()]
+	if !ok {
+		return "", false
+	}
+
+	var b strings.Builder
+
+	for i, a := range e.Args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+
+		b.WriteString(strings.ToLower(a.Text))
+	}
+
+	line := b.String()
+	if strings.Contains(line, "--dry-run") || strings.Contains(line, "--help") {
+		return "", false
+	}
+
+	for _, v := range verbs {
+		if strings.Contains(line, v) {
+			return show(e.name() + " " + line), true
+		}
+	}
+
+	return "", false
+}

@@ -1,0 +1,285 @@
+package static
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
+	"github.com/e2bguard/e2bguard/guard/static/program"
+)
+
+var resourceRules = []row{
+	{
+		Rule: Rule{
+			ID: "fork-bomb", Category: "resource_exhaustion", Severity: Critical, CWE: "CWE-400",
+			Seen: "it starts processes without end ({}).", Fine: "A fixed number of workers would be fine.",
+		},
+		match: forkBombs,
+	},
+	{
+		Rule: Rule{
+			ID: "fill-resource", Category: "resource_exhaustion", Severity: High, CWE: "CWE-400",
+			Seen: "it fills {} without a sensible limit.", Fine: "A file or buffer of a few gigabytes at most would be fine.",
+		},
+		match: matching(fills, effect.Alloc, effect.Exec),
+	},
+}
+
+func forkBombs(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		switch e.Kind {
+		case effect.Spawn:
+			return show(e.Via), e.Flags.Has(effect.FlagUnbounded) || e.Flags.Has(effect.FlagRecursing) && (e.Flags.Has(effect.FlagBackground) || e.Via == "fork")
+		case effect.Exec:
+			if e.Flags.Has(effect.FlagUnbounded) && e.Flags.Has(effect.FlagBackground) && e.Via != "nohup" {
+				return show(e.name()), !oneOf(e.name(), "sleep", "wait", "echo", "true")
+			}
+
+			return show(e.name()), e.Flags.Has(effect.FlagRecursing) && e.Flags.Has(effect.FlagUnbounded)
+		}
+
+		return "", false
+	}, effect.Spawn, effect.Exec)(f)
+}
+
+// Limits of what one snippet may ask for.
+const (
+	maxDisk   = 64 << 30
+	maxMemory = 8 << 30
+)
+
+func fills(f *facts, e *fact) (string, bool) {
+	if e.Kind == effect.Exec {
+		switch e.name() {
+		case "stress", "stress-ng":
+			return show(e.name()), !e.argHas("--help", "--version") && !e.argHas("-t", "--timeout")
+		case "dd":
+			if !e.Flags.Has(effect.FlagLoop) {
+				return "", false
+			}
+
+			for _, a := range e.Args {
+				if strings.HasPrefix(a.Ref, program.ManyRef) && strings.HasPrefix(a.Text, "of=") {
+					return "the disk", true
+				}
+			}
+		}
+
+		return "", false
+	}
+
+	size, err := strconv.ParseInt(e.Data.Text, 10, 64)
+	if err != nil {
+		return "the " + e.Target.Text, e.Flags.Has(effect.FlagUnbounded)
+	}
+
+	limit := int64(maxDisk)
+	if e.Target.Text == "memory" {
+		limit = maxMemory
+	}
+
+	return "the " + e.Target.Text, size > limit || e.Flags.Has(effect.FlagUnbounded)
+}
+
+var scanRules = []row{
+	{
+		Rule: Rule{
+			ID: "network-scan", Category: "network_scanning", Severity: High, CWE: "CWE-200",
+			Seen: "it tries many hosts or ports ({}).", Fine: "Connecting to the one host and port you need would be fine.",
+		},
+		match: func(f *facts) []hit { return append(scansByTool(f), scansByLoop(f)...) },
+	},
+	{
+		Rule: Rule{
+			ID: "packet-forging", Category: "network_scanning", Severity: High, CWE: "CWE-406",
+			Seen: "it forges, floods or sniffs packets ({}).", Fine: "Ordinary connections would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			if e.Kind == effect.Raw {
+				return show(e.Target.Text), e.Target.Text == "flood" || e.Target.Text == "spoof" || e.Flags.Has(effect.FlagUnbounded)
+			}
+
+			return show(e.name()), oneOf(e.name(), "hping3", "hping", "arpspoof", "slowloris", "ettercap", "mdk3", "mdk4", "aireplay-ng", "goldeneye", "torshammer") && len(e.Args) > 0 && !e.arg("--help", "-h", "--version")
+		}, effect.Raw, effect.Exec),
+	},
+}
+
+func scansByTool(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		n := e.name()
+		if !oneOf(n, "nmap", "masscan", "zmap", "rustscan", "unicornscan", "nbtscan", "fping", "arp-scan", "netdiscover", "enum4linux", "nikto", "sqlmap", "gobuster", "ffuf", "dirb", "wpscan", "nuclei") {
+			return "", false
+		}
+
+		if e.arg("--help", "-h", "--version", "-V", "--iflist", "-help") || e.operand(0) == "" {
+			return "", false
+		}
+
+		if oneOf(n, "masscan", "zmap", "arp-scan", "netdiscover", "nbtscan", "unicornscan") {
+			return show(n), true
+		}
+
+		for _, a := range e.Args {
+			c := place.ClassifyHost(a.Text)
+			if c.Has(place.Loopback) {
+				return "", false
+			}
+
+			if strings.Contains(a.Text, "/") && c.Has(place.Literal) && !strings.HasSuffix(a.Text, "/32") || rangeOfHosts(a.Text) {
+				return show(n + " " + a.Text), true
+			}
+		}
+
+		return "", false
+	}, effect.Exec)(f)
+}
+
+// rangeOfHosts says whether an argument is 10.0.0.1-254 or 10.0.0.*.
+func rangeOfHosts(s string) bool {
+	if strings.Count(s, ".") != 3 || !strings.ContainsAny(s, "-*") {
+		return false
+	}
+
+	return strings.Trim(s, "0123456789.-*,/") == ""
+}
+
+func scansByLoop(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		if e.Flags.Has(effect.FlagManyHosts) || e.Flags.Has(effect.FlagManyPorts) {
+			return show(e.Target.Text), true
+		}
+
+		ref := e.Target.Ref
+		if !strings.HasPrefix(ref, program.ManyRef) {
+			ref = e.Port.Ref
+		}
+
+		n, err := strconv.Atoi(strings.TrimPrefix(ref, program.ManyRef))
+		if err != nil || !strings.HasPrefix(ref, program.ManyRef) || n < 50 {
+			return "", false
+		}
+
+		// Many pages of one site are many requests to one host.
+		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Target.Text, "https://"), "http://"), "/")
+
+		return show(e.Target.Text), strings.Contains(host, effect.HoleText) && strings.Count(host, ".") >= 2 || strings.HasPrefix(e.Port.Ref, program.ManyRef)
+	}, effect.Connect)(f)
+}
+
+var disruptionRules = []row{
+	{
+		Rule: Rule{
+			ID: "halt-system", Category: "system_disruption", Severity: High, CWE: "CWE-404",
+			Seen: "it stops or crashes the machine ({}).", Fine: "Ending your own process would be fine.",
+		},
+		match: matching(halts, effect.Exec, effect.Write, effect.Kill),
+	},
+	{
+		Rule: Rule{
+			ID: "kernel-switch", Category: "system_disruption", Severity: Medium, CWE: "CWE-404",
+			Seen: "it changes a switch of the running kernel ({}).", Fine: "Reading it would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.path), strings.HasPrefix(e.path, "/proc/sys/") || strings.HasPrefix(e.path, "/sys/")
+		}, effect.Write),
+	},
+	{
+		Rule: Rule{
+			ID: "stop-services", Category: "system_disruption", Severity: Medium, CWE: "CWE-404",
+			Seen: "it stops what the sandbox needs to run ({}).", Fine: "Stopping a service you started would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.name()), oneOf(e.name(), "systemctl", "service") && e.arg("stop", "disable", "mask") && e.argHas("ssh", "network", "dbus", "systemd-", "envd", "cron", "resolv")
+		}, effect.Exec),
+	},
+}
+
+func halts(f *facts, e *fact) (string, bool) {
+	switch e.Kind {
+	case effect.Write:
+		return show(e.path), e.path == "/proc/sysrq-trigger" || e.path == "/sys/power/state"
+	case effect.Kill:
+		t := e.Target.Text
+
+		return show("kill " + t), (t == "-1" || t == "1" || t == "0-1") && e.Data.Text != "0" && e.Data.Text != "HUP" || oneOf(t, "init", "systemd", "envd") && e.Data.Text != "0" || t == "user:root"
+	}
+
+	switch e.name() {
+	case "shutdown", "reboot", "halt", "poweroff":
+		return show(e.name()), !e.arg("-c", "--help", "--version", "-k", "--show") && !e.Flags.Has(effect.FlagElsewhere)
+	case "init", "telinit":
+		return show(e.name()), e.arg("0", "6")
+	case "systemctl":
+		return show("systemctl " + e.operand(0)), e.operand(0) != "" && oneOf(e.operand(0), "poweroff", "reboot", "halt", "kexec", "emergency", "rescue")
+	case "killall5":
+		return show("killall5"), true
+	}
+
+	return "", false
+}
+
+var surveillanceRules = []row{
+	{
+		Rule: Rule{
+			ID: "capture-user", Category: "surveillance", Severity: Medium, CWE: "CWE-200",
+			Seen: "it records the user's {}.", Fine: "Working on data you were given would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) { return e.Target.Text, true }, effect.Capture),
+	},
+	{
+		Rule: Rule{
+			ID: "host-survey", Category: "recon", Severity: Low, CWE: "CWE-200",
+			Seen: "it collects facts about the machine and its users ({}).", Fine: "Asking for the one fact you need would be fine.",
+		},
+		match: func(f *facts) []hit {
+			seen := map[string]bool{}
+
+			var last *fact
+
+			f.each(func(e *fact) {
+				seen[e.Target.Text] = true
+				last = e
+			}, effect.Info)
+
+			if len(seen) < 4 {
+				return nil
+			}
+
+			return []hit{{last.Span, show("several commands")}}
+		},
+	},
+}
+
+var networkRules = []row{
+	{
+		Rule: Rule{
+			ID: "network-blocked-install", Category: "policy", Severity: Critical, CWE: "",
+			Seen: "the sandbox has no network, so {} would hang.",
+			Fine: "Use what is installed, or ask the operator to write `network allow packages` in the gateway's configuration.",
+		},
+		match: matching(blockedInstall, effect.Install),
+	},
+}
+
+// blockedInstall is certain only about literal names from a registry.
+func blockedInstall(f *facts, e *fact) (string, bool) {
+	if !f.blockedNetwork() || e.Flags.Has(effect.FlagElsewhere) || !e.Target.IsConst() {
+		return "", false
+	}
+
+	t := e.Target.Text
+
+	switch {
+	case t == "" && oneOf(e.Via, "pip", "pip3"), strings.HasPrefix(t, "."), strings.HasPrefix(t, "/"), strings.HasPrefix(t, "file:"),
+		strings.HasSuffix(t, ".whl"), strings.HasSuffix(t, ".deb"), strings.HasSuffix(t, ".tgz"), strings.HasSuffix(t, ".tar.gz") && !strings.Contains(t, "://"),
+		e.Lang == "git" && !strings.Contains(t, "://") && !strings.Contains(t, "@"), e.Lang == "npm" && t == "", e.Lang == "cargo" && t == "", e.Lang == "go":
+		return "", false
+	}
+
+	if e.Lang == "git" && place.ClassifyHost(t).Has(place.Loopback) {
+		return "", false
+	}
+
+	return show(strings.TrimSpace(e.Via + " " + t)), true
+}

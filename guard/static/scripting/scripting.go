@@ -1,0 +1,518 @@
+// Package scripting holds the static guard's small front ends: one tolerant
+// scanner for Perl, Ruby, PHP, Lua and Tcl, which sandboxes run as one-liners,
+// and readers for cron tables, systemd units and SQL.
+//
+// The scanner does not parse; it finds calls whose names it knows, with the
+// string literals that follow, and tells whether the text works with sockets.
+package scripting
+
+import (
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+)
+
+// dialect is what the scanner knows of a language.
+type dialect struct {
+	name string
+	// runs are calls that run their first argument as shell text, or their
+	// arguments as a command.
+	runs []string
+	// evals run text of the language itself.
+	evals []string
+	// deletes remove their arguments; deleteTrees recursively.
+	deletes, deleteTrees []string
+	reads, writes        []string
+	sockets              []string
+	forks                []string
+	decodes              []string
+	fetches              []string
+	backquote            bool
+	comment              string
+}
+
+var (
+	perl = dialect{
+		name: "perl", runs: []string{"system", "exec", "qx", "popen", "readpipe"}, evals: []string{"eval"}, deletes: []string{"unlink", "rmdir", "glob"},
+		deleteTrees: []string{"rmtree", "remove_tree"}, reads: []string{"read_file", "slurp"},
+		sockets: []string{"IO::Socket", "socket(", "use Socket"}, forks: []string{"fork"}, decodes: []string{"decode_base64", "pack(", "unpack("},
+		fetches: []string{"LWP::Simple", "HTTP::Tiny", "get("}, backquote: true, comment: "#",
+	}
+	ruby = dialect{
+		name: "ruby", runs: []string{"system", "exec", "spawn", "popen", "Open3.capture2", "Open3.capture3", "Open3.popen3", "capture2e", "syscall", "%x"},
+		evals: []string{"eval", "instance_eval", "class_eval"}, deletes: []string{"File.delete", "File.unlink", "FileUtils.rm", "rm_f", "Dir.rmdir", "unlink"},
+		deleteTrees: []string{"rm_rf", "rm_r", "remove_dir", "remove_entry_secure", "rmtree"}, reads: []string{"File.read", "IO.read", "File.open", "File.readlines", "IO.readlines"},
+		writes: []string{"File.write", "IO.write"}, sockets: []string{"TCPSocket", "TCPServer", "UDPSocket", "Socket.tcp"}, forks: []string{"fork"},
+		decodes: []string{"Base64.decode64", "unpack("}, fetches: []string{"open-uri", "URI.open", "Net::HTTP.get"}, backquote: true, comment: "#",
+	}
+	php = dialect{
+		name: "php", runs: []string{"system", "exec", "shell_exec", "passthru", "popen", "proc_open", "pcntl_exec"}, evals: []string{"eval", "assert", "create_function"},
+		deletes: []string{"unlink", "rmdir"}, reads: []string{"file_get_contents", "readfile", "fopen", "file"}, writes: []string{"file_put_contents"},
+		sockets: []string{"fsockopen", "socket_create", "stream_socket_client", "pfsockopen", "socket_connect", "stream_socket_server"}, forks: []string{"pcntl_fork"},
+		decodes: []string{"base64_decode", "gzinflate", "str_rot13", "gzuncompress", "hex2bin"}, fetches: []string{"curl_exec", "file_get_contents(\"http", "file_get_contents('http"},
+		backquote: true, comment: "//",
+	}
+	lua = dialect{
+		name: "lua", runs: []string{"os.execute", "io.popen"}, evals: []string{"load", "loadstring"}, deletes: []string{"os.remove"},
+		reads: []string{"io.open", "io.lines"}, sockets: []string{"socket.tcp", "require('socket')", `require("socket")`, "socket.connect", "uv.new_tcp"}, comment: "--",
+	}
+	tcl = dialect{name: "tcl", runs: []string{"exec", "spawn"}, deletes: []string{"file delete"}, sockets: []string{"[socket", "set s [socket"}, comment: "#"}
+)
+
+// ParsePerl reads Perl.
+func ParsePerl(text string, b *effect.Budget) effect.Result { return scan(&perl, text, b) }
+
+// ParseRuby reads Ruby.
+func ParseRuby(text string, b *effect.Budget) effect.Result { return scan(&ruby, text, b) }
+
+// ParsePHP reads PHP.
+func ParsePHP(text string, b *effect.Budget) effect.Result { return scan(&php, text, b) }
+
+// ParseLua reads Lua.
+func ParseLua(text string, b *effect.Budget) effect.Result { return scan(&lua, text, b) }
+
+// ParseTcl reads Tcl and expect scripts.
+func ParseTcl(text string, b *effect.Budget) effect.Result { return scan(&tcl, text, b) }
+
+// scanner walks over one text.
+type scanner struct {
+	d      *dialect
+	s      string
+	r      effect.Result
+	socket bool
+	fetch  bool
+	vars   map[string]string
+}
+
+func scan(d *dialect, text string, b *effect.Budget) effect.Result {
+	sc := &scanner{d: d, s: text}
+
+	for _, name := range d.sockets {
+		if i := strings.Index(text, name); i >= 0 {
+			sc.socket = true
+			sc.r.Add(effect.Effect{Kind: effect.Connect, Span: effect.Span{Start: i, End: i + len(name)}, Target: effect.Unknown(0), Via: name})
+
+			break
+		}
+	}
+
+	for _, name := range d.fetches {
+		sc.fetch = sc.fetch || strings.Contains(text, name)
+	}
+
+	for i := 0; i < len(text); {
+		if !b.Spend(1) {
+			sc.r.Note(effect.NoteBudget, i, "out of steps")
+
+			return sc.r
+		}
+
+		i = sc.step(i)
+	}
+
+	return sc.r
+}
+
+// step handles what stands at i and returns where to go on.
+func (sc *scanner) step(i int) int {
+	c := sc.s[i]
+
+	switch {
+	case strings.HasPrefix(sc.s[i:], sc.d.comment) && (i == 0 || sc.s[i-1] == ' ' || sc.s[i-1] == '\n' || sc.s[i-1] == ';'):
+		if j := strings.IndexByte(sc.s[i:], '\n'); j >= 0 {
+			return i + j + 1
+		}
+
+		return len(sc.s)
+	case c == '`' && sc.d.backquote:
+		text, end := literal(sc.s, i)
+		sc.shell(effect.Const(text), i, end, "`")
+
+		return end
+	case c == '"' || c == '\'':
+		_, end := literal(sc.s, i)
+
+		return end
+	case isWord(c) && (i == 0 || !isWord(sc.s[i-1])):
+		return sc.name(i)
+	}
+
+	return i + 1
+}
+
+// name handles a word, with the dots and colons that join names.
+func (sc *scanner) name(i int) int {
+	end := i
+	for end < len(sc.s) && (isWord(sc.s[end]) || (sc.s[end] == '.' || sc.s[end] == ':') && end+1 < len(sc.s) && (isWord(sc.s[end+1]) || sc.s[end+1] == ':')) {
+		end++
+	}
+
+	full := sc.s[i:end]
+	last := full
+
+	if j := strings.LastIndexAny(full, ".:"); j >= 0 {
+		last = full[j+1:]
+	}
+
+	if i > 0 && sc.s[i-1] == '$' {
+		sc.variable(full, end)
+
+		return end
+	}
+
+	switch {
+	case contains(sc.d.runs, full, last):
+		return sc.runCall(i, end, full)
+	case contains(sc.d.evals, full, last):
+		sc.evalCall(i, end, full)
+	case contains(sc.d.deleteTrees, full, last):
+		sc.paths(i, end, effect.Delete, effect.FlagRecursive, full)
+	case contains(sc.d.deletes, full, last):
+		sc.paths(i, end, effect.Delete, 0, full)
+	case contains(sc.d.reads, full, last):
+		sc.paths(i, end, effect.Read, 0, full)
+	case contains(sc.d.writes, full, last):
+		sc.paths(i, end, effect.Write, 0, full)
+	case contains(sc.d.forks, full, last):
+		sc.fork(i, end)
+	}
+
+	return end
+}
+
+// variable remembers $name = "literal".
+func (sc *scanner) variable(name string, end int) {
+	rest := strings.TrimLeft(sc.s[end:], " \t")
+	if !strings.HasPrefix(rest, "=") {
+		return
+	}
+
+	rest = strings.TrimLeft(rest[1:], " \t")
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		text, _ := literal(rest, 0)
+
+		if sc.vars == nil {
+			sc.vars = map[string]string{}
+		}
+
+		if len(sc.vars) < 256 {
+			sc.vars[name] = text
+		}
+	}
+}
+
+// arguments are the literals that follow a call's name, up to the end of the
+// statement; open says that something else was among them.
+func (sc *scanner) arguments(i int) (args []effect.Value, end int, open bool) {
+	depth := 0
+
+	for i < len(sc.s) && len(args) < 16 {
+		c := sc.s[i]
+
+		switch {
+		case c == '(' || c == '[' || c == '{':
+			depth++
+			i++
+		case c == ')' || c == ']' || c == '}':
+			depth--
+			i++
+
+			if depth <= 0 {
+				return args, i, open
+			}
+		case c == '"' || c == '\'' || c == '`':
+			text, e := literal(sc.s, i)
+			v := effect.Const(text)
+
+			if c != '\'' && (strings.Contains(text, "#{") || strings.ContainsRune(text, '$')) && sc.d != &lua {
+				v = sc.interpolate(text)
+			}
+
+			args = append(args, v)
+			i = e
+		case c == ';' || c == '\n' && depth == 0:
+			return args, i, open
+		case c == '$' || c == '@' && sc.d != &php:
+			e := i + 1
+			for e < len(sc.s) && isWord(sc.s[e]) {
+				e++
+			}
+
+			if text, ok := sc.vars[sc.s[i+1:e]]; ok {
+				args = append(args, effect.Const(text))
+			} else if e > i+1 {
+				open = true
+			}
+
+			i = max(e, i+1)
+		case isWord(c):
+			e := i
+			for e < len(sc.s) && (isWord(sc.s[e]) || sc.s[e] == '.' || sc.s[e] == ':') {
+				e++
+			}
+
+			if sc.s[i:e] == "while" || sc.s[i:e] == "if" || sc.s[i:e] == "unless" || sc.s[i:e] == "or" {
+				return args, i, open
+			}
+
+			open = open || len(args) == 0
+			i = e
+		default:
+			i++
+		}
+	}
+
+	return args, i, open
+}
+
+// interpolate makes holes of what a string interpolates.
+func (sc *scanner) interpolate(text string) effect.Value {
+	var b strings.Builder
+
+	for i := 0; i < len(text); {
+		switch {
+		case strings.HasPrefix(text[i:], "#{"):
+			e := strings.IndexByte(text[i:], '}')
+			if e < 0 {
+				e = len(text) - i - 1
+			}
+
+			b.WriteString(effect.HoleText)
+
+			i += e + 1
+		case text[i] == '$' && i+1 < len(text) && isWord(text[i+1]):
+			e := i + 1
+			for e < len(text) && isWord(text[e]) {
+				e++
+			}
+
+			if v, ok := sc.vars[text[i+1:e]]; ok {
+				b.WriteString(v)
+			} else {
+				b.WriteString(effect.HoleText)
+			}
+
+			i = e
+		default:
+			b.WriteByte(text[i])
+			i++
+		}
+	}
+
+	v := effect.Const(b.String())
+	if !v.IsConst() {
+		v.Taint |= sc.source()
+	}
+
+	return v
+}
+
+// source is where an unknown value of this text may come from.
+func (sc *scanner) source() effect.Taint {
+	var t effect.Taint
+
+	if sc.socket {
+		t |= effect.TaintNetwork
+	}
+
+	if sc.fetch {
+		t |= effect.TaintDownload
+	}
+
+	return t
+}
+
+func (sc *scanner) runCall(i, end int, name string) int {
+	args, stop, open := sc.arguments(end)
+	if len(args) == 0 && strings.HasPrefix(sc.s[end:], "{") {
+		text, e := bracketed(sc.s, end)
+		sc.shell(effect.Const(text), i, e, name)
+
+		return e
+	}
+
+	span := effect.Span{Start: i, End: stop}
+
+	switch {
+	case len(args) == 0:
+		if open && sc.socket {
+			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: "bash", Data: effect.Unknown(effect.TaintNetwork), Via: name})
+		}
+
+		return end
+	case len(args) > 1 && !strings.ContainsAny(args[0].Text, " \t;|&"):
+		flags := effect.Flag(0)
+		if sc.socket {
+			flags = effect.FlagNetIO
+		}
+
+		sc.r.Add(effect.Effect{Kind: effect.Exec, Span: span, Target: args[0], Args: args[1:], Flags: flags, Via: name})
+	default:
+		sc.shell(args[0], i, stop, name)
+	}
+
+	return stop
+}
+
+// shell runs text as shell. With a socket open, a shell gets it as its streams.
+func (sc *scanner) shell(text effect.Value, i, end int, via string) {
+	span := effect.Span{Start: i, End: end}
+	sc.r.Embed(effect.Embedded{Lang: "bash", Text: text, Span: span, Offset: -1, Via: via})
+
+	if !sc.socket {
+		return
+	}
+
+	word, _, _ := strings.Cut(strings.TrimSpace(text.Text), " ")
+	word = word[strings.LastIndexByte(word, '/')+1:]
+
+	switch word {
+	case "sh", "bash", "dash", "zsh", "ksh", "ash":
+		sc.r.Add(effect.Effect{Kind: effect.Exec, Span: span, Target: effect.Const(word), Flags: effect.FlagNetIO, Via: via})
+	}
+}
+
+func (sc *scanner) evalCall(i, end int, name string) {
+	args, stop, _ := sc.arguments(end)
+	span := effect.Span{Start: i, End: stop}
+	call := sc.s[end:stop]
+
+	for _, d := range sc.d.decodes {
+		if strings.Contains(call, d) {
+			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: sc.d.name, Data: effect.Unknown(effect.TaintDecoded), Via: name})
+
+			return
+		}
+	}
+
+	for _, f := range sc.d.fetches {
+		if strings.Contains(call, f) {
+			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: sc.d.name, Data: effect.Unknown(effect.TaintDownload), Via: name})
+
+			return
+		}
+	}
+
+	if len(args) == 1 {
+		sc.r.Embed(effect.Embedded{Lang: sc.d.name, Text: args[0], Span: span, Offset: -1, Via: name})
+	}
+}
+
+func (sc *scanner) paths(i, end int, kind effect.Kind, flags effect.Flag, via string) {
+	args, stop, _ := sc.arguments(end)
+
+	if kind != effect.Delete && len(args) > 1 {
+		args = args[:1]
+	}
+
+	for _, a := range args {
+		sc.r.Add(effect.Effect{Kind: kind, Span: effect.Span{Start: i, End: stop}, Target: a, Flags: flags, Via: via})
+	}
+}
+
+// fork finds forks that nothing ends.
+func (sc *scanner) fork(i, end int) {
+	before := strings.TrimRight(sc.s[:i], " \t({")
+	after := strings.TrimLeft(sc.s[end:], " \t();")
+
+	endless := strings.HasPrefix(after, "while fork") || strings.HasPrefix(after, "while true") || strings.HasPrefix(after, "while 1") || strings.HasPrefix(after, "while(1)") ||
+		strings.HasSuffix(before, "while") || strings.HasSuffix(before, "while(1)") || strings.HasSuffix(before, "loop") || strings.HasSuffix(before, "while true do") ||
+		strings.HasSuffix(before, "loop do") || strings.HasSuffix(before, "while 1 do") || strings.HasSuffix(before, "while (1)") || strings.HasSuffix(before, "for(;;)") || strings.HasSuffix(before, "while(true)")
+
+	flags := effect.Flag(0)
+	if endless {
+		flags = effect.FlagUnbounded
+	}
+
+	sc.r.Add(effect.Effect{Kind: effect.Spawn, Span: effect.Span{Start: i, End: end}, Flags: flags, Via: "fork"})
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '%'
+}
+
+func contains(names []string, full, last string) bool {
+	for _, n := range names {
+		if n == full || n == last || strings.IndexByte(n, '.') >= 0 && strings.HasSuffix(full, n) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// literal reads a quoted string and returns its text, escapes resolved.
+func literal(s string, i int) (string, int) {
+	q := s[i]
+
+	var b strings.Builder
+
+	for j := i + 1; j < len(s); j++ {
+		switch {
+		case s[j] == '\\' && j+1 < len(s):
+			j++
+
+			switch {
+			case q == '\'' && s[j] != '\'' && s[j] != '\\':
+				b.WriteByte('\\')
+				b.WriteByte(s[j])
+			case s[j] == 'n':
+				b.WriteByte('\n')
+			case s[j] == 't':
+				b.WriteByte('\t')
+			case s[j] == 'x' && j+2 < len(s):
+				if v, ok := hexByte(s[j+1 : j+3]); ok {
+					b.WriteByte(v)
+					j += 2
+				}
+			default:
+				b.WriteByte(s[j])
+			}
+		case s[j] == q:
+			return b.String(), j + 1
+		default:
+			b.WriteByte(s[j])
+		}
+	}
+
+	return b.String(), len(s)
+}
+
+func hexByte(s string) (byte, bool) {
+	var v byte
+
+	for i := range 2 {
+		c := s[i] | 0x20
+
+		switch {
+		case s[i] >= '0' && s[i] <= '9':
+			v = v<<4 | (s[i] - '0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | (c - 'a' + 10)
+		default:
+			return 0, false
+		}
+	}
+
+	return v, true
+}
+
+// bracketed reads {…} with nesting.
+func bracketed(s string, i int) (string, int) {
+	depth := 0
+
+	for j := i; j < len(s); j++ {
+		switch s[j] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+
+			if depth == 0 {
+				return s[i+1 : j], j + 1
+			}
+		}
+	}
+
+	return s[i+1:], len(s)
+}

@@ -1,0 +1,213 @@
+package shell
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+)
+
+// Limits of what is parsed as shell.
+const (
+	// maxShell is the longest text, in bytes, that is parsed as shell.
+	maxShell = 1 << 20
+	// maxFrames is how deep the parser's own recursion may go; one level of
+	// shell nesting is six to ten frames, so this is some hundred levels.
+	maxFrames = 1200
+	// readSize is how much text the parser gets between two looks at its depth.
+	readSize = 512
+	// maxErrors bounds how often parsing starts again after an error.
+	maxErrors = 200
+)
+
+var errDepth = errors.New("nesting too deep")
+
+// gatedReader hands text to the parser in small pieces and looks, each time,
+// at how deep the parser's recursion has become. Unguarded, a megabyte of
+// opening brackets exhausts the stack, which ends the process and cannot be
+// recovered; a scan of the text beforehand can be misled by quotes, the stack
+// cannot.
+type gatedReader struct {
+	rest string
+	deep bool
+}
+
+func (g *gatedReader) Read(p []byte) (int, error) {
+	if g.rest == "" {
+		return 0, io.EOF
+	}
+
+	var pc [1]uintptr
+	if runtime.Callers(maxFrames, pc[:]) > 0 {
+		g.deep = true
+
+		return 0, errDepth
+	}
+
+	n := copy(p[:min(len(p), readSize)], g.rest)
+	g.rest = g.rest[n:]
+
+	return n, nil
+}
+
+var parsers = sync.Pool{New: func() any {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash))
+}}
+
+// parse splits text into statements. Where the parser gives up, what it read
+// is kept, the offending line is read again in pieces, and parsing goes on
+// after the next newline, as a shell does that reads line by line.
+func parse(text string, budget *effect.Budget, run func([]*syntax.Stmt, int), note func(effect.NoteKind, int, string)) {
+	if len(text) > maxShell {
+		note(effect.NoteBudget, maxShell, "text too long to be read as shell")
+
+		return
+	}
+
+	base := 0
+
+	for tries := 0; base < len(text); tries++ {
+		rest := text[base:]
+
+		if !budget.Spend(1 + len(rest)/256) {
+			note(effect.NoteBudget, base, "out of steps")
+
+			return
+		}
+
+		stmts, bad, deep := parseOnce(rest)
+
+		switch {
+		case deep:
+			note(effect.NoteDepth, base, "nesting too deep")
+
+			return
+		case bad < 0:
+			run(stmts, base)
+
+			return
+		}
+
+		note(effect.NoteSyntax, base+bad, "syntax error")
+
+		if tries > maxErrors {
+			note(effect.NoteBudget, base, "too many syntax errors")
+
+			return
+		}
+
+		base += recoverLine(rest, stmts, bad, base, run)
+	}
+}
+
+// parseOnce parses text up to its end or its first error, whose offset is bad.
+func parseOnce(text string) (stmts []*syntax.Stmt, bad int, deep bool) {
+	p, _ := parsers.Get().(*syntax.Parser)
+	r := &gatedReader{rest: text}
+	file, err := p.Parse(r, "")
+
+	parsers.Put(p)
+
+	if file != nil {
+		stmts = file.Stmts
+	}
+
+	if r.deep {
+		return stmts, 0, true
+	}
+
+	if err == nil {
+		return stmts, -1, false
+	}
+
+	var (
+		pe syntax.ParseError
+		le syntax.LangError
+		qe syntax.QuoteError
+	)
+
+	switch {
+	case errors.As(err, &pe):
+		bad = int(pe.Pos.Offset())
+	case errors.As(err, &le):
+		bad = int(le.Pos.Offset())
+	case errors.As(err, &qe):
+		bad = 0
+	}
+
+	return stmts, min(bad, len(text)), false
+}
+
+// recoverLine runs what came before an error, then the broken line in pieces,
+// and returns where to go on.
+func recoverLine(text string, stmts []*syntax.Stmt, bad, base int, run func([]*syntax.Stmt, int)) int {
+	start := 0
+
+	if len(stmts) > 0 {
+		good := stmts[:0:0]
+
+		for _, s := range stmts {
+			if s.End().IsValid() && int(s.End().Offset()) <= bad {
+				good = append(good, s)
+				start = int(s.End().Offset())
+			}
+		}
+
+		run(good, base)
+	}
+
+	end := len(text)
+	if i := strings.IndexByte(text[bad:], '\n'); i >= 0 {
+		end = bad + i + 1
+	}
+
+	// From the last good statement to the end of the broken line.
+	broken := strings.TrimLeft(text[start:end], " \t;&|\n")
+	at := end - len(broken)
+
+	if len(broken) > maxBroken {
+		broken = broken[:maxBroken]
+	}
+
+	for _, fix := range []string{`"`, `'`, "\n}", ")", "`", "\nfi", "\ndone", `")`, `')`} {
+		if s, e, deep := parseOnce(broken + fix); e < 0 && !deep && len(s) > 0 {
+			run(s, base+at)
+
+			return end
+		}
+	}
+
+	runPieces(broken, base+at, run)
+
+	return end
+}
+
+// maxBroken bounds how much of a broken line is read again.
+const maxBroken = 16 << 10
+
+// runPieces reads a line no parser accepts at its separators.
+func runPieces(line string, base int, run func([]*syntax.Stmt, int)) {
+	at, count := 0, 0
+
+	for at < len(line) && count < maxErrors {
+		end := at
+		for end < len(line) && strings.IndexByte(";|&\n(){}`", line[end]) < 0 {
+			end++
+		}
+
+		if piece := line[at:end]; strings.TrimSpace(piece) != "" {
+			count++
+
+			if s, bad, deep := parseOnce(piece); !deep && (bad < 0 || len(s) > 0) {
+				run(s, base+at)
+			}
+		}
+
+		at = end + 1
+	}
+}

@@ -129,7 +129,7 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 				return Target{Plane: guess}, unroutable("the request names no sandbox. On this host the headers " + HeaderSandboxID + " and " + HeaderSandboxPort + " do. " + oldSDKs)
 			}
 		}
-		return t, unknown(t.Plane, r.Method, r.URL.Path)
+		return t, unknown(t.Plane, r)
 	}
 	if e.Operation == Preflight {
 		return identifyPreflight(t, e, r, segs)
@@ -145,7 +145,7 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 	}
 	t.Path, t.RawPath = e.rebuild(t.Params)
 	if t.Path != t.RawPath && ambiguous(t.Plane, r.Method, t.Path, e) {
-		return t, unknown(t.Plane, r.Method, r.URL.Path)
+		return t, unknown(t.Plane, r)
 	}
 	return t, nil
 }
@@ -154,7 +154,7 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 // body and names the method it asks for; anything else is no preflight.
 func identifyPreflight(t Target, e *entry, r *http.Request, segs []string) (Target, *refusal.Refusal) {
 	if r.ContentLength != 0 || r.Header.Get("Origin") == "" || r.Header.Get("Access-Control-Request-Method") == "" {
-		return t, unknown(t.Plane, r.Method, r.URL.Path)
+		return t, unknown(t.Plane, r)
 	}
 	t.Row, t.Path, t.RawPath = e.Row, "/", "/"
 	if len(segs) == 0 {
@@ -329,6 +329,8 @@ func badPath(raw string) *refusal.Refusal {
 	return refusal.New(refusal.CodeUnknown, "e2bguard refused the path "+quote(raw)+": it has empty, relative or undecodable parts, which servers read differently. Send the path as E2B's API names it.")
 }
 
-func unknown(plane Plane, method, decoded string) *refusal.Refusal {
-	return refusal.New(refusal.CodeUnknown, method+" "+quote(decoded)+" is not an operation e2bguard knows on the "+string(plane)+" plane, so it was not forwarded. Check the method and path; if a newer E2B has it, e2bguard needs an update first. Do not retry by another route.")
+// unknown names the path as it was sent: an escaped one may look known when
+// decoded.
+func unknown(plane Plane, r *http.Request) *refusal.Refusal {
+	return refusal.New(refusal.CodeUnknown, r.Method+" "+quote(r.URL.EscapedPath())+" is not an operation e2bguard knows on the "+string(plane)+" plane, so it was not forwarded. Check the method and path; if a newer E2B has it, e2bguard needs an update first. Do not retry by another route.")
 }

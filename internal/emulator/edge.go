@@ -111,14 +111,32 @@ func (e *Emulator) serveSandbox(w http.ResponseWriter, r *http.Request, t target
 	}
 	switch {
 	case t.port == portEnvd && !sb.envdDown.Load():
-		sb.envd.ServeHTTP(w, r)
+		sb.serveEnvd(w, r)
 	case t.port == portInterpreter && sb.interpreter != nil:
 		sb.interpreter.ServeHTTP(w, r)
 	case t.port == portMCP && sb.mcp != nil:
 		sb.mcp.ServeHTTP(w, r)
 	default:
+		pendingOf(r.Context()).commit(nil) // The body is the program's own business.
 		sb.proxyPort(w, r, t.port)
 	}
+}
+
+// envdPanic is a handler of the real daemon panicking: the connection drops
+// before an answer, and the edge takes the port for closed.
+type envdPanic struct{}
+
+func (sb *sandbox) serveEnvd(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case envdPanic:
+			portNotOpen(w, sb.id, portEnvd)
+		default:
+			panic(p)
+		}
+	}()
+	sb.envd.ServeHTTP(w, r)
 }
 
 // reachable says whether the edge would find the sandbox running; traffic

@@ -68,12 +68,15 @@ func (sb *sandbox) serveREST(w http.ResponseWriter, r *http.Request, raw string)
 		http.NotFound(w, r)
 		return
 	}
+	if r.Method == http.MethodGet {
+		query, _ := json.Marshal(map[string]string{"path": r.URL.Query().Get("path"), "username": r.URL.Query().Get("username")}) // Strings always marshal.
+		pendingOf(r.Context()).commit(query)
+	}
 	switch r.Method + " " + raw {
 	case "GET /health":
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 	case "GET /envs":
-		pendingOf(r.Context()).commit(json.RawMessage("{}"))
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(sb.defaultEnv()) // The client is gone if this fails.

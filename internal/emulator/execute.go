@@ -18,10 +18,19 @@ type pyBody map[string]any
 
 // fieldError is one entry of FastAPI's 422 answer.
 type fieldError struct {
-	Loc  []any          `json:"loc"`
-	Msg  string         `json:"msg"`
-	Type string         `json:"type"`
-	Ctx  map[string]any `json:"ctx,omitempty"`
+	Loc  []any        `json:"loc"`
+	Msg  string       `json:"msg"`
+	Type string       `json:"type"`
+	Ctx  *syntaxPlace `json:"ctx,omitempty"`
+}
+
+// syntaxPlace is where a body stops being JSON.
+type syntaxPlace struct {
+	Msg    string `json:"msg"`
+	Doc    string `json:"doc"`
+	Pos    int    `json:"pos"`
+	LineNo int    `json:"lineno"`
+	ColNo  int    `json:"colno"`
 }
 
 const maxInterpreterBody = 64 << 20
@@ -55,7 +64,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (pyBody, bool) {
 		line, col := syntax.place()
 		return refuse(fieldError{
 			Loc: []any{"body", syntax.pos}, Msg: syntax.Error(), Type: "value_error.jsondecode",
-			Ctx: map[string]any{"msg": syntax.message, "doc": syntax.doc, "pos": syntax.pos, "lineno": line, "colno": col},
+			Ctx: &syntaxPlace{syntax.message, syntax.doc, syntax.pos, line, col},
 		})
 	}
 	if err != nil {

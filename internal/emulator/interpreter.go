@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // interpreter is the code interpreter's server in one sandbox.
@@ -91,19 +94,20 @@ func (in *interpreter) start(c *codeContext) error {
 	return nil
 }
 
-// close ends all kernels. Executions see their kernel die.
-func (in *interpreter) close() {
+// close ends all kernels: executions see theirs die. Unless final, contexts
+// start new ones when they are used.
+func (in *interpreter) close(final bool) {
 	in.mu.Lock()
-	in.closed = true
-	var kernels []*kernel
-	for _, c := range in.contexts {
-		if c.kernel != nil {
-			kernels = append(kernels, c.kernel)
-		}
-	}
+	in.closed = in.closed || final
+	contexts := slices.Collect(maps.Values(in.contexts))
 	in.mu.Unlock()
-	for _, k := range kernels {
-		k.close()
+	// A client that does not read its answer may hold a context; its kernel is
+	// dead all the same.
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, c := range contexts {
+		in.stopKernel(ctx, c)
 	}
 }
 

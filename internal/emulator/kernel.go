@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	esbuild "github.com/evanw/esbuild/pkg/api"
 )
 
 //go:embed kernels/python.py
@@ -202,12 +204,25 @@ func (k *kernel) send(code string, env map[string]string, count int, marker stri
 		_, err := fmt.Fprintf(k.requests, "%s %s %s %s\n", b64(code+"\n"), b64(set), b64(full), b64(reset))
 		return err
 	}
+	if k.language == "typescript" {
+		code = withoutTypes(code)
+	}
 	line, err := json.Marshal(map[string]any{"code": code, "env": env, "count": count, "marker": full})
 	if err != nil {
 		return err
 	}
 	_, err = k.requests.Write(append(line, '\n'))
 	return err
+}
+
+// withoutTypes turns TypeScript into JavaScript; what does not parse is left
+// for the kernel to complain about.
+func withoutTypes(code string) string {
+	out := esbuild.Transform(code, esbuild.TransformOptions{Loader: esbuild.LoaderTS, Target: esbuild.ESNext})
+	if len(out.Errors) > 0 {
+		return code
+	}
+	return string(out.Code)
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

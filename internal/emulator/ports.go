@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// proxyPort forwards to a port that something in the sandbox listens on.
-// All sandboxes share the machine's loopback: a port belongs to whoever
-// listens on it.
+// proxyPort forwards to a port that a process of the sandbox listens on. The
+// sandboxes share the machine's loopback, so it matters whose port it is: where
+// the machine can tell, no other program's is reachable.
 func (sb *sandbox) proxyPort(w http.ResponseWriter, r *http.Request, port uint64) {
 	const dialTimeout = time.Second
-	if port > 65535 || port == 0 || sb.e.isOwn(port) {
+	if port > 65535 || port == 0 || sb.e.isOwn(port) || !sb.spawn.listens(sb.id, port) {
 		portNotOpen(w, sb.id, port)
 		return
 	}

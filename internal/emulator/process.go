@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -118,16 +119,13 @@ func (p *process) start(req *pb.StartRequest) error {
 			return err
 		}
 	}
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
 	go p.pump([]io.Reader{stdout, stderr}, pipeChunk, func(i int, b []byte) *pb.ProcessEvent_DataEvent {
 		if i == 0 {
 			return &pb.ProcessEvent_DataEvent{Output: &pb.ProcessEvent_DataEvent_Stdout{Stdout: b}}
 		}
 		return &pb.ProcessEvent_DataEvent{Output: &pb.ProcessEvent_DataEvent_Stderr{Stderr: b}}
 	})
-	return nil
+	return p.cmd.Start() // Closes the pipes if it fails.
 }
 
 // pump sends what the readers give until all have ended.
@@ -139,6 +137,11 @@ func (p *process) pump(readers []io.Reader, chunk int, event func(int, []byte) *
 			for {
 				n, err := r.Read(buf)
 				if n > 0 {
+					if i > 0 {
+						// Two pipes have no common order; if both have data, stdout
+						// goes first.
+						runtime.Gosched()
+					}
 					data := event(i, append([]byte(nil), buf[:n]...))
 					p.output.send(&pb.ProcessEvent{Event: &pb.ProcessEvent_Data{Data: data}})
 				}

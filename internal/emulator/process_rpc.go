@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -82,10 +81,7 @@ func (sb *sandbox) follow(ctx context.Context, p *process, sub *subscription[*pb
 	if err := send(&pb.ProcessEvent{Event: &pb.ProcessEvent_Start{Start: &pb.ProcessEvent_StartEvent{Pid: p.pid}}}); err != nil {
 		return err
 	}
-	interval, ok := sb.keepalive(header)
-	if !ok {
-		return connect.NewError(connect.CodeUnavailable, errors.New("envd is gone"))
-	}
+	interval := sb.keepalive(header)
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for values := sub.values; values != nil; {
@@ -121,17 +117,17 @@ func (sb *sandbox) follow(ctx context.Context, p *process, sub *subscription[*pb
 const defaultKeepalive = 90 * time.Second
 
 // keepalive reads the interval a client asked for. One that is not positive
-// ends envd, as it does the real one, and ok is false.
-func (sb *sandbox) keepalive(h http.Header) (interval time.Duration, ok bool) {
+// ends envd, as it does the real one, and cuts the connection.
+func (sb *sandbox) keepalive(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Keepalive-Ping-Interval"))
 	if err != nil {
-		return defaultKeepalive, true
+		return defaultKeepalive
 	}
 	if seconds <= 0 {
 		sb.crashEnvd()
-		return 0, false
+		panic(http.ErrAbortHandler)
 	}
-	return time.Duration(seconds) * time.Second, true
+	return time.Duration(seconds) * time.Second
 }
 
 func (sb *sandbox) listProcesses(context.Context, *connect.Request[pb.ListRequest]) (*connect.Response[pb.ListResponse], error) {
@@ -190,8 +186,7 @@ func (sb *sandbox) streamInput(_ context.Context, stream *connect.ClientStream[p
 			p = found
 		case *pb.StreamInputRequest_Data:
 			if p == nil {
-				// The real daemon's handler panics here: the connection drops.
-				panic(http.ErrAbortHandler)
+				panic(envdPanic{}) // As the real handler does, on a nil process.
 			}
 			if err := handleInput(p, e.Data.GetInput()); err != nil {
 				return nil, err

@@ -42,6 +42,7 @@ func (t *processTable) add(p *process, done func()) {
 	go func() {
 		defer done()
 		p.wait()
+		t.sb.spawn.reaped(int(p.pid))
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.live[p.pid] == p {

@@ -112,7 +112,7 @@ func (e *Emulator) start(spec sandboxSpec) (*sandbox, error) {
 	sb.fs = files
 	sb.spawn = newSpawner(e.confine, sb.fs)
 	sb.procs = newProcessTable(sb)
-	sb.watchers = newWatcherTable(sb)
+	sb.watchers = newWatcherTable()
 	sb.envd = sb.envdHandler()
 	sb.mcp = sb.mcpHandler()
 	if spec.template != "base" {
@@ -201,15 +201,16 @@ func (sb *sandbox) end() error {
 	sb.mu.Unlock()
 	// First nothing new can start, then what runs is killed.
 	sb.spawn.close()
-	sb.stopProcesses()
+	sb.stopProcesses(true)
 	return errors.Join(sb.fs.close(), os.RemoveAll(sb.dir))
 }
 
-// stopProcesses kills all processes of the sandbox and waits for them.
-func (sb *sandbox) stopProcesses() {
-	sb.watchers.closeAll()
+// stopProcesses kills all processes of the sandbox and waits for them. Unless
+// final, new ones can be started.
+func (sb *sandbox) stopProcesses(final bool) {
+	sb.watchers.closeAll(final)
 	if sb.interpreter != nil {
-		sb.interpreter.close()
+		sb.interpreter.close(final)
 	}
 	sb.procs.killAll()
 	sb.spawn.killAll(sb.id)
@@ -231,7 +232,7 @@ func (sb *sandbox) pause(memory bool) error {
 	if memory {
 		sb.spawn.signalAll(sb.id, sigStop)
 	} else {
-		sb.stopProcesses()
+		sb.stopProcesses(false)
 	}
 	return nil
 }
@@ -248,7 +249,7 @@ func (sb *sandbox) resume(d time.Duration, memory bool) error {
 	sb.mu.Unlock()
 	if wasPaused {
 		if !memory {
-			sb.stopProcesses()
+			sb.stopProcesses(false)
 		}
 		sb.spawn.signalAll(sb.id, sigCont)
 	}
@@ -263,11 +264,12 @@ func (sb *sandbox) log(message string) {
 }
 
 // crashEnvd does what a header envd cannot bear does to the real one: the
-// daemon and all it started are gone, the port is closed.
+// daemon and what it runs are gone, the port is closed.
 func (sb *sandbox) crashEnvd() {
 	sb.envdDown.Store(true)
 	sb.log("envd crashed")
-	go sb.stopProcesses()
+	sb.watchers.closeAll(true)
+	sb.procs.killAll()
 }
 
 // defaultEnv are the variables envd gives every process. Source: envd.

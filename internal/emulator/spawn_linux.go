@@ -240,5 +240,50 @@ func zombie(pid int) bool {
 	return i >= 0 && i+2 < len(stat) && (stat[i+2] == 'Z' || stat[i+2] == 'X')
 }
 
-// started does nothing: the sandbox's processes are found in /proc.
+// started and reaped do nothing: the sandbox's processes are found in /proc.
 func (s *spawner) started(int) {}
+
+func (s *spawner) reaped(int) {}
+
+// listens says whether a process of the sandbox listens on a TCP port.
+func (s *spawner) listens(id string, port uint64) bool {
+	inodes := listeners(port)
+	if len(inodes) == 0 {
+		return false
+	}
+	for _, pid := range s.members(id) {
+		dir := fmt.Sprintf("/proc/%d/fd", pid)
+		fds, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			if link, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && inodes[link] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listeners gives the sockets that listen on a port, as /proc/<pid>/fd names
+// them.
+func listeners(port uint64) map[string]bool {
+	const listening = "0A"
+	sockets := make(map[string]bool)
+	suffix := fmt.Sprintf(":%04X", port)
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(table)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			const local, state, inode = 1, 3, 9
+			f := strings.Fields(line)
+			if len(f) > inode && f[state] == listening && strings.HasSuffix(f[local], suffix) {
+				sockets["socket:["+f[inode]+"]"] = true
+			}
+		}
+	}
+	return sockets
+}

@@ -116,20 +116,18 @@ func (sb *sandbox) watchDir(ctx context.Context, req *connect.Request[pb.WatchDi
 		return err
 	}
 	defer f.w.Close()
+	closed := sb.watchers.closing()
 	if err := stream.Send(&pb.WatchDirResponse{Event: &pb.WatchDirResponse_Start{Start: &pb.WatchDirResponse_StartEvent{}}}); err != nil {
 		return err
 	}
-	interval, ok := sb.keepalive(req.Header())
-	if !ok {
-		return connect.NewError(connect.CodeUnavailable, errors.New("envd is gone"))
-	}
+	interval := sb.keepalive(req.Header())
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-sb.watchers.closed:
+		case <-closed:
 			return connect.NewError(connect.CodeInternal, errors.New("watcher event channel closed"))
 		case <-ticker.C:
 			if err := stream.Send(&pb.WatchDirResponse{Event: &pb.WatchDirResponse_Keepalive{Keepalive: &pb.WatchDirResponse_KeepAlive{}}}); err != nil {
@@ -150,37 +148,49 @@ func (sb *sandbox) watchDir(ctx context.Context, req *connect.Request[pb.WatchDi
 
 // watcherTable holds the watchers that clients poll.
 type watcherTable struct {
-	sb     *sandbox
-	closed chan struct{}
-
-	mu   sync.Mutex
-	wg   sync.WaitGroup
-	done bool
-	all  map[string]*polledWatch
+	mu     sync.Mutex
+	closed chan struct{} // ends the streams
+	done   bool
+	all    map[string]*polledWatch
 }
 
 type polledWatch struct {
 	f      *folderWatch
+	ended  chan struct{}
 	mu     sync.Mutex
 	events []*pb.FilesystemEvent
 }
 
-func newWatcherTable(sb *sandbox) *watcherTable {
-	return &watcherTable{sb: sb, closed: make(chan struct{}), all: make(map[string]*polledWatch)}
+func newWatcherTable() *watcherTable {
+	return &watcherTable{closed: make(chan struct{}), all: make(map[string]*polledWatch)}
 }
 
-func (t *watcherTable) closeAll() {
+func (t *watcherTable) closing() <-chan struct{} {
 	t.mu.Lock()
-	if !t.done {
-		t.done = true
-		close(t.closed)
+	defer t.mu.Unlock()
+	return t.closed
+}
+
+// closeAll ends all watches; unless final, new ones can be begun.
+func (t *watcherTable) closeAll(final bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return
 	}
+	close(t.closed)
 	for id, p := range t.all {
-		_ = p.f.w.Close() // The watcher is given up.
+		p.close()
 		delete(t.all, id)
 	}
-	t.mu.Unlock()
-	t.wg.Wait()
+	if t.done = final; !final {
+		t.closed = make(chan struct{})
+	}
+}
+
+func (p *polledWatch) close() {
+	_ = p.f.w.Close() // The watcher is given up.
+	<-p.ended
 }
 
 func (t *watcherTable) get(id string) (*polledWatch, error) {
@@ -194,6 +204,7 @@ func (t *watcherTable) get(id string) (*polledWatch, error) {
 }
 
 func (p *polledWatch) collect() {
+	defer close(p.ended)
 	for e := range p.f.w.Events {
 		events := p.f.events(e)
 		p.mu.Lock()
@@ -211,7 +222,7 @@ func (sb *sandbox) createWatcher(ctx context.Context, req *connect.Request[pb.Cr
 	if err != nil {
 		return nil, err
 	}
-	p, id := &polledWatch{f: f}, newID("w")
+	p, id := &polledWatch{f: f, ended: make(chan struct{})}, newID("w")
 	t := sb.watchers
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -219,7 +230,7 @@ func (sb *sandbox) createWatcher(ctx context.Context, req *connect.Request[pb.Cr
 		return nil, errors.Join(connect.NewError(connect.CodeUnavailable, errSandboxEnded), f.w.Close())
 	}
 	t.all[id] = p
-	t.wg.Go(p.collect)
+	go p.collect()
 	return connect.NewResponse(&pb.CreateWatcherResponse{WatcherId: id}), nil
 }
 
@@ -243,6 +254,6 @@ func (sb *sandbox) removeWatcher(_ context.Context, req *connect.Request[pb.Remo
 	sb.watchers.mu.Lock()
 	delete(sb.watchers.all, req.Msg.GetWatcherId())
 	sb.watchers.mu.Unlock()
-	_ = p.f.w.Close() // The watcher is given up.
+	p.close()
 	return connect.NewResponse(&pb.RemoveWatcherResponse{}), nil
 }

@@ -48,8 +48,13 @@ function report(error) {
   if (!(error instanceof Error) && !(error && error.stack)) {
     return emit({ e: "error", name: "Error", value: util.inspect(error), traceback: util.inspect(error) });
   }
-  emit({ e: "error", name: error.name || "Error", value: String(error.message), traceback: String(error.stack) });
+  emit({ e: "error", name: error.name || "Error", value: String(error.message), traceback: String(error.stack).split(/\n +at .*\(node:(?:internal\/)?vm/)[0] });
 }
+
+// The REPL runs code in a domain, which gets what the code throws.
+let thrown = report;
+shell._domain.removeAllListeners("error");
+shell._domain.on("error", (error) => thrown(error));
 
 function evaluate(code) {
   return new Promise((resolve) => {
@@ -57,8 +62,10 @@ function evaluate(code) {
     process.once("SIGINT", interrupted);
     const finish = (outcome) => {
       process.removeListener("SIGINT", interrupted);
+      thrown = report;
       resolve(outcome);
     };
+    thrown = (error) => finish({ error });
     try {
       shell.eval(code + "\n", shell.context, "cell.js", (error, value) => {
         if (error && error.constructor && error.constructor.name === "Recoverable") error = error.err;

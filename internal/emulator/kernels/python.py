@@ -310,7 +310,8 @@ def _traceback(error, code, filename, count):
 
 
 def _execute(request):
-    code, count, env = request["code"], request["count"], request.get("env") or {}
+    code, count = request["code"], request["count"]
+    env = {k: v for k, v in (request.get("env") or {}).items() if k and "=" not in k and "\0" not in k + v}
     before = {name: os.environ.get(name) for name in env}
     os.environ.update(env)
     filename = "<cell-%d>" % count

@@ -12,18 +12,27 @@ import (
 // interpreter is handed, and the argument vector itself wherever that text is
 // not the whole story.
 func argvSubjects(cmd string, args []string) []guard.Subject {
-	argv := guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: quoteArgv(cmd, args)}
+	argv := command(quoteArgv(cmd, args))
 	name := programName(cmd)
 	if shells[name] {
-		script, whole, ok := shellScript(args)
-		if !ok {
+		call := readShellArgs(args)
+		switch {
+		case !call.command:
 			return []guard.Subject{argv}
+		case call.odd:
+			// Which argument is the command string depends on the shell: judge all.
+			subjects := []guard.Subject{argv}
+			for _, a := range args {
+				if a != "" && a[0] != '-' && a[0] != '+' {
+					subjects = append(subjects, command(a))
+				}
+			}
+			return subjects
+		case call.parameters:
+			return []guard.Subject{command(call.script), argv}
+		default:
+			return []guard.Subject{command(call.script)}
 		}
-		s := guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: script}
-		if whole {
-			return []guard.Subject{s}
-		}
-		return []guard.Subject{s, argv}
 	}
 	for _, in := range interpreters {
 		if !in.name.MatchString(name) {
@@ -36,9 +45,16 @@ func argvSubjects(cmd string, args []string) []guard.Subject {
 	return []guard.Subject{argv}
 }
 
+func command(text string) guard.Subject {
+	return guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: text}
+}
+
 // programName is the name of a program that is looked up in PATH or is in one of
 // the system's directories; "" for a file anywhere else, whatever its name.
 func programName(cmd string) string {
+	if path.IsAbs(cmd) {
+		cmd = path.Clean(cmd)
+	}
 	dir, name := path.Split(cmd)
 	switch dir {
 	case "", "/bin/", "/usr/bin/", "/usr/local/bin/":
@@ -50,58 +66,56 @@ func programName(cmd string) string {
 
 var shells = map[string]bool{"bash": true, "sh": true, "dash": true, "ash": true, "zsh": true, "ksh": true}
 
-// Options of the shells that do not change what a command string means. Others
-// (files to source, shell options, tracing to a file) leave the string readable
-// but not the whole story.
-const (
-	harmlessShellLetters = "lierxuvcf"
-	argShellLetters      = "oO"
-)
+// Options that every shell reads the same way, and that do not change what a
+// command string means.
+const plainShellLetters = "lierxuvcf"
 
-var harmlessShellWords = map[string]bool{
-	"--login": true, "--norc": true, "--noprofile": true, "--posix": true, "--noediting": true,
+var plainShellWords = map[string]bool{"--login": true, "--norc": true, "--noprofile": true, "--posix": true}
+
+// shellCall is how a shell reads its arguments.
+type shellCall struct {
+	command    bool   // -c is among the options
+	script     string // the command string, if nothing is odd
+	parameters bool   // there are positional parameters
+	// odd says that an option takes an argument, is unknown, or is read differently
+	// by different shells (bash takes its long options with one dash too).
+	odd bool
 }
 
-// argShellWords are long options that take the next argument.
-var argShellWords = map[string]bool{"--rcfile": true, "--init-file": true}
-
-// shellScript finds the command string of a shell's arguments as the shell does:
-// after all options, the first operand, if -c was among them. whole says that
-// the string is all there is: no odd option, no positional parameters.
-func shellScript(args []string) (script string, whole, ok bool) {
-	whole = true
-	command := false
+// readShellArgs finds the command string as shells do: after all options, the
+// first operand.
+func readShellArgs(args []string) shellCall {
+	var call shellCall
 	i := 0
-options:
 	for ; i < len(args); i++ {
 		a := args[i]
-		switch {
-		case a == "--" || a == "-":
+		if a == "--" || a == "-" {
 			i++
-			break options
-		case len(a) < 2 || a[0] != '-' && a[0] != '+':
-			break options
-		case strings.HasPrefix(a, "--"):
-			whole = whole && harmlessShellWords[a]
-			if argShellWords[a] {
-				i++
-			}
-		default:
-			for _, letter := range a[1:] {
-				if letter == 'c' && a[0] == '-' {
-					command = true
-				}
-				if strings.ContainsRune(argShellLetters, letter) {
-					i++
-				}
-				whole = whole && a[0] == '-' && strings.ContainsRune(harmlessShellLetters, letter)
-			}
+			break
 		}
+		if len(a) < 2 || a[0] != '-' && a[0] != '+' {
+			break
+		}
+		if strings.HasPrefix(a, "--") {
+			call.odd = call.odd || !plainShellWords[a]
+			continue
+		}
+		call.command = call.command || strings.ContainsRune(a, 'c')
+		call.odd = call.odd || a[0] == '+' || a == "-rcfile" || strings.Trim(a[1:], plainShellLetters) != ""
 	}
-	if !command || i >= len(args) {
-		return "", false, false
+	if call.odd {
+		// An option's argument may have stopped the loop early.
+		for _, a := range args[min(i, len(args)):] {
+			call.command = call.command || len(a) > 1 && a[0] == '-' && strings.ContainsRune(a, 'c')
+		}
+		return call
 	}
-	return args[i], whole && i == len(args)-1, true
+	if i >= len(args) {
+		call.command = false // The shell complains that -c has no string.
+		return call
+	}
+	call.script, call.parameters = args[i], i < len(args)-1
+	return call
 }
 
 // interpreter is a program that runs code given as an argument.
@@ -130,16 +144,24 @@ var interpreters = []interpreter{
 }
 
 // code joins every piece of code among args, as the programs do. It stops at the
-// first operand.
+// first operand, unless that may be the argument of an option.
 func (in interpreter) code(args []string) (string, bool) {
 	var pieces []string
+	odd := false // a long option that may take the next argument was seen
 	for i := 0; i < len(args) && !(in.once && len(pieces) > 0); i++ {
 		a := args[i]
-		if a == "--" || len(a) < 2 || a[0] != '-' {
+		if a == "--" {
+			break
+		}
+		if len(a) < 2 || a[0] != '-' {
+			if odd {
+				continue
+			}
 			break
 		}
 		if strings.HasPrefix(a, "--") {
 			word, value, attached := strings.Cut(a, "=")
+			odd = odd || !attached
 			for _, w := range in.words {
 				switch {
 				case w != word:

@@ -15,9 +15,6 @@ import (
 )
 
 func TestStartSubjects(t *testing.T) {
-	command := func(text string) guard.Subject {
-		return guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: text}
-	}
 	code := func(language, text string) guard.Subject {
 		return guard.Subject{Kind: guard.KindCode, Language: language, Text: text}
 	}
@@ -36,11 +33,15 @@ func TestStartSubjects(t *testing.T) {
 		"lone dash ends options":   {argv("bash", "-c", "-", "id"), []guard.Subject{command("id")}},
 		"empty string":             {argv("bash", "-c", ""), []guard.Subject{command("")}},
 		"positional parameters":    {argv("bash", "-c", `"$@"`, "x", "rm", "-rf", "/"), []guard.Subject{command(`"$@"`), command(`bash -c '"$@"' x rm -rf /`)}},
-		"start-up file":            {argv("bash", "--rcfile", "/tmp/x", "-ic", "id"), []guard.Subject{command("id"), command("bash --rcfile /tmp/x -ic id")}},
-		"shell option":             {argv("bash", "-o", "errexit", "-c", "id"), []guard.Subject{command("id"), command("bash -o errexit -c id")}},
-		"shell option in cluster":  {argv("bash", "-eco", "pipefail", "id"), []guard.Subject{command("id"), command("bash -eco pipefail id")}},
-		"plus option":              {argv("bash", "+e", "-c", "id"), []guard.Subject{command("id"), command("bash +e -c id")}},
-		"unknown option":           {argv("bash", "-Zc", "id"), []guard.Subject{command("id"), command("bash -Zc id")}},
+		"start-up file":            {argv("bash", "--rcfile", "/tmp/x", "-ic", "id"), []guard.Subject{command("bash --rcfile /tmp/x -ic id"), command("/tmp/x"), command("id")}},
+		"one dash, long option":    {argv("bash", "-rcfile", "ls", "-c", "id"), []guard.Subject{command("bash -rcfile ls -c id"), command("ls"), command("id")}},
+		"one dash, init file":      {argv("bash", "-init-file", "ls", "-c", "id"), []guard.Subject{command("bash -init-file ls -c id"), command("ls"), command("id")}},
+		"one dash, posix":          {argv("bash", "-posix", "-c", "id"), []guard.Subject{command("bash -posix -c id"), command("id")}},
+		"shell option":             {argv("bash", "-o", "errexit", "-c", "id"), []guard.Subject{command("bash -o errexit -c id"), command("errexit"), command("id")}},
+		"shell option in cluster":  {argv("bash", "-eco", "pipefail", "id"), []guard.Subject{command("bash -eco pipefail id"), command("pipefail"), command("id")}},
+		"plus option":              {argv("bash", "+e", "-c", "id"), []guard.Subject{command("bash +e -c id"), command("id")}},
+		"unknown option":           {argv("bash", "-Zc", "id"), []guard.Subject{command("bash -Zc id"), command("id")}},
+		"path with dots":           {argv("/usr/../bin//bash", "-c", "id"), []guard.Subject{command("id")}},
 		"c without string":         {argv("bash", "-c"), []guard.Subject{command("bash -c")}},
 		"script file":              {argv("bash", "/tmp/x.sh", "-c", "id"), []guard.Subject{command("bash /tmp/x.sh -c id")}},
 		"a file called bash":       {argv("/tmp/bash", "-c", "id"), []guard.Subject{command("/tmp/bash -c id")}},
@@ -53,6 +54,8 @@ func TestStartSubjects(t *testing.T) {
 		"node":                     {argv("node", "-e", "1"), []guard.Subject{code("javascript", "1"), command("node -e 1")}},
 		"node print":               {argv("node", "-pe", "1+1"), []guard.Subject{code("javascript", "1+1"), command("node -pe 1+1")}},
 		"node eval word":           {argv("node", "--no-warnings", "--eval=x()"), []guard.Subject{code("javascript", "x()"), command("node --no-warnings '--eval=x()'")}},
+		"node option, argument":    {argv("node", "--require", "x", "-e", "y()"), []guard.Subject{code("javascript", "y()"), command("node --require x -e 'y()'")}},
+		"python option, argument":  {argv("python", "--check-hash-based-pycs", "always", "-c", "x"), []guard.Subject{code("python", "x"), command("python --check-hash-based-pycs always -c x")}},
 		"node script":              {argv("node", "x.js", "-e", "1"), []guard.Subject{command("node x.js -e 1")}},
 		"perl, several":            {argv("perl", "-ne", "print;", "-e", "exit"), []guard.Subject{code("perl", "print;\nexit"), command("perl -ne 'print;' -e exit")}},
 		"ruby":                     {argv("ruby", "-e", "puts 1"), []guard.Subject{code("ruby", "puts 1"), command("ruby -e 'puts 1'")}},

@@ -254,7 +254,14 @@ func TestUnwrapList(t *testing.T) {
 		assert.Equal(t, body, string(out))
 		assert.Equal(t, "gzip", h.Get("Content-Encoding"))
 	})
-	for name, body := range map[string]string{"html": "<html>", "cut short": `{"processes":[`, "too large": `{"x":"` + strings.Repeat("a", maxTest) + `"}`} {
+	t.Run("no list passes as it came", func(t *testing.T) {
+		for ct, body := range map[string]string{"text/html": "<html>", "application/json": `{"code":401,"message":"no"}`} {
+			out, err := UnwrapList(http.Header{"Content-Type": {ct}}, strings.NewReader(body), maxTest)
+			require.NoError(t, err)
+			assert.Equal(t, body, string(out))
+		}
+	})
+	for name, body := range map[string]string{"cut short": `{"processes":[`, "too large": `{"x":"` + strings.Repeat("a", maxTest) + `"}`} {
 		t.Run(name, func(t *testing.T) {
 			_, err := UnwrapList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest)
 			require.Error(t, err)

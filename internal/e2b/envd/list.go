@@ -13,7 +13,7 @@ import (
 // UnwrapList rewrites the body of a List response (JSON or protobuf, gzip or
 // not, as its headers say) so that it shows the commands clients started, not
 // the wrapper around them. It edits the headers to match. A body in which
-// nothing is wrapped is returned as it came. Reading more than maxBytes, before
+// nothing is wrapped, or that is no list, is returned as it came. Reading more than maxBytes, before
 // or after decompression, is an error.
 func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	raw, err := readCapped(body, maxBytes)
@@ -27,7 +27,7 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	case "application/proto":
 		codec = Proto
 	default:
-		return nil, fmt.Errorf("reading process list: unexpected content type %s", quote(base))
+		return raw, nil // An error page of something on the way.
 	}
 	payload, err := readBare(bytes.NewReader(raw), h.Get(headerContentEncoding) == "gzip", maxBytes)
 	if err != nil {

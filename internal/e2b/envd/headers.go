@@ -18,18 +18,14 @@ type Deadlines struct {
 
 // HeaderChanges tells what SanitiseHeaders decided.
 type HeaderChanges struct {
-	// Timeout is how long the call may take; 0 for no limit.
+	// Timeout is how long the call may take; 0 for no limit. envd kills the process
+	// then, but not the children it left.
 	Timeout time.Duration
-	// Clamped says that policy set or shortened it: the gateway ends the process
-	// at Timeout, with a reason of its own. envd was told Backstop more, in case
-	// the gateway is gone by then.
+	// Clamped says that policy set or shortened it (see StreamLimits.WallClock).
 	Clamped bool
 	// ClientTimeout is what the client asked for; 0 for none.
 	ClientTimeout time.Duration
 }
-
-// Backstop is how much later than the gateway envd ends a process.
-const Backstop = time.Second
 
 // Bounds of Keepalive-Ping-Interval, in seconds: envd's ticker panics at 0 or
 // less, and its own default is 90.
@@ -68,12 +64,8 @@ func SanitiseHeaders(m *Message, h http.Header, d Deadlines) (HeaderChanges, *re
 	setKeepalive(m, h)
 
 	h.Del(headerTimeout)
-	told := changes.Timeout
-	if changes.Clamped {
-		told += Backstop
-	}
-	if told > 0 {
-		h.Set(headerTimeout, strconv.FormatInt(told.Milliseconds(), 10))
+	if changes.Timeout > 0 {
+		h.Set(headerTimeout, strconv.FormatInt(max(changes.Timeout.Milliseconds(), 1), 10))
 	}
 	return changes, nil
 }

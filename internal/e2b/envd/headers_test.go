@@ -33,9 +33,9 @@ func TestTimeoutIsBounded(t *testing.T) {
 		code    refusal.Code
 	}{
 		"shorter than the limit":      {sent: "5000", told: "5000"},
-		"longer than the limit":       {sent: "3600000", told: "61000", clamped: true},
-		"none is background":          {told: "3601000", clamped: true},
-		"terminal without":            {msg: terminal, told: "7201000", clamped: true},
+		"longer than the limit":       {sent: "3600000", told: "60000", clamped: true},
+		"none is background":          {told: "3600000", clamped: true},
+		"terminal without":            {msg: terminal, told: "7200000", clamped: true},
 		"terminal with":               {msg: terminal, sent: "60000", told: "60000"},
 		"zero would run unseen":       {sent: "0", code: refusal.CodeDeadline},
 		"negative":                    {sent: "-1", code: refusal.CodeInvalid},

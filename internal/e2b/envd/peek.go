@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -180,4 +181,9 @@ func endStreamEvent(payload []byte) Event {
 func outputLimitReason(limit int64) string {
 	return "The output limit of " + strconv.FormatInt(limit, 10) + " bytes was passed, so the stream was ended and the process is being stopped. " +
 		"Write large output to a file in the sandbox and read the part you need."
+}
+
+func wallClockReason(limit time.Duration) string {
+	return "The process ran for " + limit.String() + ", as long as policy lets it, and was stopped. Raising the client's timeout does not help: " +
+		"do less in one command, or split the work."
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 )
@@ -40,6 +41,10 @@ type StreamLimits struct {
 	// OutputBytes is how many bytes of stdout, stderr and PTY output may pass; 0
 	// for no limit.
 	OutputBytes int64
+	// WallClock is the deadline that policy set (HeaderChanges.Clamped): the error
+	// that says it has passed is put in our words, for the clients tell the user to
+	// raise a timeout that was not theirs. 0 if the deadline was the client's.
+	WallClock time.Duration
 	// RequestID is put in the refusal that ends the stream.
 	RequestID string
 }
@@ -215,6 +220,12 @@ func (f *StreamFilter) end(r *refusal.Refusal) {
 	_ = f.src.Close()
 }
 
+func (f *StreamFilter) refuse(code refusal.Code, reason string) {
+	r := refusal.New(code, reason)
+	r.RequestID = f.limits.RequestID
+	f.end(r)
+}
+
 func (f *StreamFilter) pendingCut() *refusal.Refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -249,17 +260,21 @@ func (f *StreamFilter) scan() {
 // It reports whether the frame may pass.
 func (f *StreamFilter) inspect(flags byte, payload []byte, size int64) bool {
 	if flags&flagEndStream != 0 {
+		e := endStreamEvent(payload)
+		if f.limits.WallClock > 0 && e.Code == "deadline_exceeded" {
+			f.refuse(refusal.CodeWallClock, wallClockReason(f.limits.WallClock))
+			f.onEvent(Event{Kind: EventWallClock})
+			return false
+		}
 		f.ended = true
-		f.onEvent(endStreamEvent(payload))
+		f.onEvent(e)
 		return true
 	}
 	kind, n := peek(f.codec, flags, payload, size)
 	switch kind {
 	case frameOutput:
 		if f.limits.OutputBytes > 0 && f.output.Load()+n > f.limits.OutputBytes {
-			r := refusal.New(refusal.CodeOutputLimit, outputLimitReason(f.limits.OutputBytes))
-			r.RequestID = f.limits.RequestID
-			f.end(r)
+			f.refuse(refusal.CodeOutputLimit, outputLimitReason(f.limits.OutputBytes))
 			f.onEvent(Event{Kind: EventLimit})
 			return false
 		}

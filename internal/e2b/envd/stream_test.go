@@ -196,6 +196,22 @@ func TestStreamShowsUpstreamError(t *testing.T) {
 	assert.Equal(t, Event{Kind: EventEndStream, Code: "deadline_exceeded", Message: "late"}, got)
 }
 
+// A deadline of the policy's is not told as the client's own, which the SDK would
+// advise to raise.
+func TestWallClockIsToldInOurWords(t *testing.T) {
+	passed := startEvent(t, JSON, 1)
+	in := passed + frameOf(2, `{"error":{"code":"deadline_exceeded","message":"late"}}`)
+	var kinds []EventKind
+	f := NewStreamFilter(&closer{Reader: strings.NewReader(in)}, encodingOf(JSON), StreamLimits{WallClock: time.Minute, RequestID: "r1"}, func(e Event) { kinds = append(kinds, e.Kind) })
+	out, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.True(t, bytes.HasPrefix(out, []byte(passed)))
+	assert.Equal(t, []EventKind{EventStart, EventWallClock}, kinds)
+	assert.Contains(t, string(out), `"code":"aborted"`)
+	assert.Contains(t, string(out), "1m0s")
+	assert.NotContains(t, string(out), "deadline_exceeded")
+}
+
 func TestStreamPassesOtherServices(t *testing.T) {
 	in := frameOf(0, `{"start":{}}`) + frameOf(0, `{"filesystem":{"name":"a","type":"EVENT_TYPE_CREATE"}}`) + frameOf(0, "not json") + frameOf(2, "{}")
 	f := NewStreamFilter(&closer{Reader: strings.NewReader(in)}, encodingOf(JSON), StreamLimits{OutputBytes: 1}, nil)

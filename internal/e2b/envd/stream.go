@@ -22,6 +22,7 @@ const (
 	EventEnd                            // the process ended: ExitCode, Status
 	EventEndStream                      // the end-of-stream frame passed: Code, Message if it was an error
 	EventLimit                          // the output limit was passed and the stream ended: kill the process
+	EventWallClock                      // the wall clock ended the process and the stream
 	EventAborted                        // the upstream broke off: Err
 )
 

@@ -63,9 +63,13 @@ func (c *call) identify() *refusal.Refusal {
 		return ref
 	}
 	c.op = operations[target.Row.Operation]
-	if target.Sandbox == "" {
+	switch {
+	case target.Row.Operation == route.Preflight:
+		// A browser asks whether it may ask: it sends no key yet.
+	case target.Sandbox == "":
+		c.outcome.Sandbox = target.Params["sandboxID"]
 		ref = c.identifyByKey()
-	} else {
+	default:
 		c.sandbox, _ = c.g.state.lookup(target.Sandbox)
 		c.client = c.sandbox.client
 	}

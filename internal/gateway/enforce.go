@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
 	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
@@ -49,10 +52,34 @@ func (c *call) changedFields() string {
 }
 
 func (c *call) enforceControl() *refusal.Refusal {
-	changes, ref := c.msg.(controlMessage).Enforce(c.g.cfg.Policy)
+	p := c.g.cfg.Policy
+	if ref := c.ageLifetime(&p.Limits); ref != nil {
+		return ref
+	}
+	changes, ref := c.msg.(controlMessage).Enforce(p)
 	c.changes = append(c.changes, changes...)
 	c.r.Header.Set("Content-Type", "application/json")
 	return ref
+}
+
+// ageLifetime takes what a running sandbox has lived already off what it may ask
+// for: otherwise a limit of one hour could be extended every hour.
+func (c *call) ageLifetime(limits *policy.Limits) *refusal.Refusal {
+	switch c.target.Row.Operation {
+	case route.SandboxConnect, route.SandboxTimeout, route.SandboxRefresh:
+	default:
+		return nil
+	}
+	sb, _ := c.g.state.lookup(c.target.Params["sandboxID"])
+	if limits.LifetimeMax == 0 || sb.started.IsZero() {
+		return nil
+	}
+	left := limits.LifetimeMax - time.Since(sb.started)
+	if left < time.Second {
+		return refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: this sandbox has lived as long as a sandbox may here (%s) and cannot be extended. Save what you need and create a new one.", limits.LifetimeMax))
+	}
+	limits.LifetimeMax = left
+	return nil
 }
 
 // enforceRPC makes the headers of a procedure safe; policy has no word on its

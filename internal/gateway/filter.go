@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -92,8 +93,9 @@ func replaceBody(resp *http.Response, b []byte) {
 	resp.TransferEncoding = nil
 }
 
-// learnSandboxes keeps what an answer says of sandboxes: who made them, and the
-// token that opens their ports.
+// learnSandboxes keeps what an answer says of sandboxes (who made them, the
+// token that opens their ports), and points the client at the gateway's own
+// domain, so that the host names its SDK builds stay inside.
 func (c *call) learnSandboxes(resp *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
@@ -103,7 +105,7 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 		return refusal.New(refusal.CodeUpstream, "E2B's answer is larger than e2bguard reads.")
 	}
 	replaceBody(resp, b)
-	infos, err := control.Sandboxes(b)
+	answer, err := control.DecodeAnswer(b)
 	if err != nil {
 		// The sandbox may be running: its answer is the client's only handle on
 		// it, so it is passed, and only the ports stay shut.
@@ -111,10 +113,26 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 			zap.String("request_id", c.id), zap.Error(err))
 		return nil
 	}
-	for _, info := range infos {
-		c.g.state.remember(info.ID, sandbox{client: c.client, trafficToken: redact.NewSecret(info.TrafficToken)})
+	if c.target.Row.Operation != route.SandboxInfo {
+		for _, info := range answer.Sandboxes() {
+			c.learn(info, resp.StatusCode)
+		}
+	}
+	if domain := c.g.cfg.PublicDomain; domain != "" {
+		answer.SetDomain(domain)
+		replaceBody(resp, answer.Encode())
 	}
 	return nil
+}
+
+func (c *call) learn(info control.SandboxInfo, status int) {
+	sb := sandbox{client: c.client, trafficToken: redact.NewSecret(info.TrafficToken), started: time.Now()}
+	// A connect that answers 200 found the sandbox running; 201 woke it.
+	if c.target.Row.Operation == route.SandboxConnect && status == http.StatusOK {
+		old, _ := c.g.state.lookup(info.ID)
+		sb.started = old.started
+	}
+	c.g.state.remember(info.ID, sb)
 }
 
 // filterProcess bounds the output of a process and notices a dead sandbox. A

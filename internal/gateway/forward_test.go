@@ -270,3 +270,60 @@ func TestClosedPortsAreRefused(t *testing.T) {
 	}
 	require.Empty(t, h.reached())
 }
+
+// The SDK builds host names from the domain of an answer; with the gateway's own
+// in it, ports and signed URLs stay inside.
+func TestAnswersNameTheGatewaysDomain(t *testing.T) {
+	h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"sandboxID":"isbx1","domain":null,"templateID":"base","x":1.50}`)
+	}, func(cfg *Config) { cfg.PublicDomain = "gw.example" })
+	got := h.do(t, "POST", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc"), strings.NewReader(`{"templateID":"base"}`))
+	require.Equal(t, 201, got.Status)
+	require.Equal(t, `{"sandboxID":"isbx1","domain":"gw.example","templateID":"base","x":1.50}`, got.Body)
+}
+
+// Sandboxes are made with public traffic off, and the gateway has the token.
+func TestTrafficTokenIsSupplied(t *testing.T) {
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/sandboxes" {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"sandboxID":"isbx1","trafficAccessToken":"ta_1","templateID":"base"}`)
+		}
+	}, func(cfg *Config) {
+		cfg.Policy.Ports = policy.Ports{Ranges: []policy.PortRange{{First: 3000, Last: 3000}}}
+	})
+	got := h.do(t, "POST", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc"), strings.NewReader(`{"templateID":"base"}`))
+	require.Equal(t, 201, got.Status)
+	h.do(t, "GET", "/", toSandbox("3000"), nil)
+	h.do(t, "GET", "/health", toSandbox("49999"), nil)
+	h.do(t, "GET", "/health", toSandbox("49983"), nil)
+	seen := h.reached()
+	require.Contains(t, string(seen[0].Body), `"allowPublicTraffic":false`)
+	require.Equal(t, "ta_1", seen[1].Header.Get("E2b-Traffic-Access-Token"))
+	require.Equal(t, "ta_1", seen[2].Header.Get("E2b-Traffic-Access-Token"))
+	require.Empty(t, seen[3].Header.Get("E2b-Traffic-Access-Token"), "envd has a token of its own")
+}
+
+// A limit on a sandbox's life is on all of it, however often it is extended.
+func TestLifetimeIsNotExtendedForEver(t *testing.T) {
+	h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"sandboxID":"isbx1","templateID":"base"}`)
+	}, func(cfg *Config) {
+		cfg.Policy.Limits.LifetimeDefault, cfg.Policy.Limits.LifetimeMax = time.Minute, time.Hour
+		cfg.State = NewState()
+		cfg.State.remember("iold", sandbox{started: time.Now().Add(-time.Hour)})
+		cfg.State.remember("iyoung", sandbox{started: time.Now().Add(-50 * time.Minute)})
+	})
+	key := headers("X-API-KEY", "e2b_cc")
+	got := h.do(t, "POST", "/sandboxes/iold/timeout", key, strings.NewReader(`{"timeout":60}`))
+	require.Equal(t, 403, got.Status)
+	require.Contains(t, got.Body, "create a new one")
+	require.Empty(t, h.reached())
+
+	got = h.do(t, "POST", "/sandboxes/iyoung/timeout", key, strings.NewReader(`{"timeout":3600}`))
+	require.Equal(t, 201, got.Status)
+	require.Contains(t, got.Header.Get("E2b-Guard"), "changed=timeout")
+	require.Regexp(t, `"timeout":(600|599)}`, string(h.reached()[0].Body))
+}

@@ -31,19 +31,19 @@ var operations = map[route.Operation]operation{
 	route.SandboxCreate: {
 		sees:     "environment variables that are code",
 		enforced: "lifetime, network, template, persistence, secure, public traffic off",
-		filtered: "sandbox remembered",
+		filtered: "sandbox remembered, domain",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxConnect: {
-		enforced: "lifetime", filtered: "sandbox remembered",
+		enforced: "lifetime", filtered: "sandbox remembered, domain",
 		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxResume: {
-		enforced: "lifetime, persistence", filtered: "sandbox remembered",
+		enforced: "lifetime, persistence", filtered: "sandbox remembered, domain",
 		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxFork: {
-		enforced: "lifetime, persistence", filtered: "sandboxes remembered",
+		enforced: "lifetime, persistence", filtered: "sandboxes remembered, domain",
 		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxPause: {
@@ -62,6 +62,7 @@ var operations = map[route.Operation]operation{
 		enforced: "lifetime",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
 	},
+	route.SandboxInfo: {filtered: "domain", filter: (*call).learnSandboxes},
 	route.SandboxNetwork: {
 		enforced: "network",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"time"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/e2bguard/e2bguard/internal/redact"
@@ -24,6 +26,8 @@ type sandbox struct {
 	// trafficToken opens its ports; the gateway supplies it, because every
 	// sandbox is created with public traffic off.
 	trafficToken redact.Secret
+	// started is when it was created or woken; zero if that was not seen.
+	started time.Time
 }
 
 // NewState returns an empty State.
@@ -37,11 +41,9 @@ func NewState() *State {
 
 func (s *State) remember(id string, sb sandbox) {
 	if old, ok := s.sandboxes.Peek(id); ok && sb.trafficToken.IsZero() {
-		sb.trafficToken = old.trafficToken // info and list answers carry none
+		sb.trafficToken = old.trafficToken // not every answer carries it
 	}
 	s.sandboxes.Add(id, sb)
 }
 
 func (s *State) lookup(id string) (sandbox, bool) { return s.sandboxes.Get(id) }
-
-func (s *State) forget(id string) { s.sandboxes.Remove(id) }

@@ -23,19 +23,40 @@ type SandboxInfo struct {
 	EndAt time.Time
 }
 
-// Sandboxes reads the answers of create, connect and resume (one sandbox), info
-// (one), list (an array) and fork (an array of results, of which failed ones
-// hold no sandbox).
-func Sandboxes(body []byte) ([]SandboxInfo, error) {
+// Answer is what E2B says of sandboxes: of one, or of several.
+type Answer struct {
+	value     any
+	sandboxes []*strictjson.Object
+	infos     []SandboxInfo
+}
+
+// Sandboxes is what the answer says, in its order.
+func (a *Answer) Sandboxes() []SandboxInfo { return a.infos }
+
+// SetDomain makes every sandbox of the answer reachable under another domain:
+// SDKs build a sandbox's host names from it.
+func (a *Answer) SetDomain(domain string) {
+	for _, o := range a.sandboxes {
+		o.Set("domain", domain)
+	}
+}
+
+// Encode returns the answer as JSON.
+func (a *Answer) Encode() []byte { return strictjson.Encode(a.value) }
+
+// DecodeAnswer reads the answers of create, connect and resume (one sandbox),
+// info (one), list (an array) and fork (an array of results, of which failed
+// ones hold no sandbox).
+func DecodeAnswer(body []byte) (*Answer, error) {
 	value, err := strictjson.Decode(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading E2B's answer: %w", err)
 	}
+	a := &Answer{value: value}
 	list, isList := value.([]any)
 	if !isList {
 		list = []any{value}
 	}
-	var infos []SandboxInfo
 	for i, e := range list {
 		o, ok := e.(*strictjson.Object)
 		if !ok {
@@ -52,9 +73,10 @@ func Sandboxes(body []byte) ([]SandboxInfo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading E2B's answer: entry %d: %w", i, err)
 		}
-		infos = append(infos, info)
+		a.sandboxes = append(a.sandboxes, o)
+		a.infos = append(a.infos, info)
 	}
-	return infos, nil
+	return a, nil
 }
 
 func readSandbox(o *strictjson.Object) (SandboxInfo, error) {

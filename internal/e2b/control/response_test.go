@@ -28,9 +28,10 @@ func TestSandboxesReadsEveryAnswer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Sandboxes([]byte(tt.body))
+			got, err := DecodeAnswer([]byte(tt.body))
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, got)
+			assert.Equal(t, tt.want, got.Sandboxes())
+			assert.JSONEq(t, tt.body, string(got.Encode()), "what is not edited must not change")
 		})
 	}
 	for body, want := range map[string]string{
@@ -45,7 +46,20 @@ func TestSandboxesReadsEveryAnswer(t *testing.T) {
 		`{"sandboxID":"a","sandboxID":"b"}`: "appears twice",
 		`{"sandboxID":"a","endAt":"soon"}`:  "endAt",
 	} {
-		_, err := Sandboxes([]byte(body))
+		_, err := DecodeAnswer([]byte(body))
 		require.ErrorContains(t, err, want, body)
+	}
+}
+
+func TestSetDomainReachesEverySandbox(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"sandboxID":"i1","domain":null,"memoryMB":12345678901234567890}`: `{"sandboxID":"i1","domain":"gw.example","memoryMB":12345678901234567890}`,
+		`{"sandboxID":"i1"}`: `{"sandboxID":"i1","domain":"gw.example"}`,
+		`[{"sandbox":{"sandboxID":"i1","domain":"byoc.example"}},{"error":{"code":500}}]`: `[{"sandbox":{"sandboxID":"i1","domain":"gw.example"}},{"error":{"code":500}}]`,
+	} {
+		a, err := DecodeAnswer([]byte(body))
+		require.NoError(t, err)
+		a.SetDomain("gw.example")
+		assert.Equal(t, want, string(a.Encode()))
 	}
 }

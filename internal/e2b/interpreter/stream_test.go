@@ -123,7 +123,7 @@ func TestStreamEndsAtResultLimit(t *testing.T) {
 // so that what was printed is still read.
 func TestLongOutputLineIsCutInsideItsText(t *testing.T) {
 	for name, text := range map[string]string{
-		"plain": strings.Repeat("x", 5<<20), "escapes": strings.Repeat(`\`, 4<<20), "unicode": strings.Repeat("ü\n", 3<<20), "pairs": strings.Repeat("🚀", 1<<20),
+		"plain": strings.Repeat("x", 3<<20), "escapes": strings.Repeat(`\`, 3<<19), "unicode": strings.Repeat("ü\n", 1<<19), "pairs": strings.Repeat("🚀", 3<<17),
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := output("stdout", text)
@@ -135,7 +135,7 @@ func TestLongOutputLineIsCutInsideItsText(t *testing.T) {
 			require.Equal(t, len(counted)+len(line)+len(end), len(out))
 			assert.EqualValues(t, len(text), f.OutputBytes())
 
-			out, seen, f, err := run(iotest.HalfReader(strings.NewReader(counted+line+end)), interpreter.StreamLimits{OutputBytes: 2 << 20, RequestID: "r1"})
+			out, seen, f, err := run(iotest.HalfReader(strings.NewReader(counted+line+end)), interpreter.StreamLimits{OutputBytes: 1 << 20, RequestID: "r1"})
 			require.NoError(t, err)
 			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventLimit}}, seen)
 			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
@@ -144,7 +144,7 @@ func TestLongOutputLineIsCutInsideItsText(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(lines[1]), &event))
 			assert.Equal(t, "stdout", event.Type)
 			assert.NotEmpty(t, event.Timestamp)
-			assert.LessOrEqual(t, len(event.Text), 2<<20+4)
+			assert.LessOrEqual(t, len(event.Text), 1<<20+4)
 			assert.InDelta(t, f.OutputBytes(), len(event.Text), 8)
 			assert.Contains(t, lines[2], "OutputLimitExceeded")
 			assert.Equal(t, strings.TrimSuffix(end, "\n"), lines[3])

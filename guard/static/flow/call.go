@@ -35,6 +35,8 @@ type Call struct {
 	New bool
 	// Hidden says that the callee's name was computed.
 	Hidden bool
+	// Turns is how often the handler runs for this call, where more than once.
+	Turns int
 }
 
 // Arg is the positional argument i, or the keyword argument of that name; ok
@@ -459,97 +461,128 @@ func (m *Machine) callSym(s *Sym, c *Call) Value {
 	return Value{Taint: t, Origin: origin}
 }
 
-// handle runs a handler, once for each option of the first argument that may
-// be several things.
+// handle runs a handler, once for each option of an argument that may be
+// several things. Of several such arguments, each option is seen once.
 func (m *Machine) handle(h Handler, c *Call) Value {
-	if o, ok := c.Recv.X.(*Options); ok {
-		var all []Value
+	if c.Recv.X != nil {
+		if o, ok := c.Recv.X.(*Options); ok {
+			var all []Value
 
-		saved := c.Recv
+			saved := c.Recv
 
-		for _, w := range o.All {
-			c.Recv = w
-			all = append(all, m.handle(h, c))
-		}
-
-		c.Recv = saved
-
-		return OneOf(all)
-	}
-
-	for i := range c.Args {
-		if all, ok := alternatives(c.Args[i]); ok {
-			saved := c.Args[i]
-
-			var out []Value
-
-			for _, w := range all {
-				c.Args[i] = w
-				out = append(out, m.handle(h, c))
+			for _, w := range o.All {
+				c.Recv = w
+				all = append(all, m.handle(h, c))
 			}
 
-			c.Args[i] = saved
+			c.Recv = saved
 
-			return OneOf(out)
+			return OneOf(all)
 		}
+	}
+
+	turns := 0
+
+	for i := range c.Args {
+		turns = max(turns, m.options(c.Args[i]))
 	}
 
 	for i := range c.Kw {
-		if all, ok := alternatives(c.Kw[i].Value); ok {
-			saved := c.Kw[i].Value
-
-			var out []Value
-
-			for _, w := range all {
-				c.Kw[i].Value = w
-				out = append(out, m.handle(h, c))
-			}
-
-			c.Kw[i].Value = saved
-
-			return OneOf(out)
-		}
+		turns = max(turns, m.options(c.Kw[i].Value))
 	}
 
 	if !m.step() {
 		return Value{}
 	}
 
-	return h(m, c)
+	if turns == 0 {
+		return h(m, c)
+	}
+
+	args, kw := c.Args, c.Kw
+	c.Args, c.Kw = make([]Value, len(args)), make([]KwArg, len(kw))
+	c.Turns = turns
+
+	var out []Value
+
+	for turn := 0; turn < turns && m.step(); turn++ {
+		for i := range args {
+			c.Args[i] = option(args[i], turn)
+		}
+
+		for i := range kw {
+			c.Kw[i] = kw[i]
+			c.Kw[i].Value = option(kw[i].Value, turn)
+		}
+
+		out = append(out, h(m, c))
+	}
+
+	c.Args, c.Kw, c.Turns = args, kw, 0
+
+	return OneOf(out)
 }
 
-// alternatives are the values an argument may have: its options, or a list
-// with each of the options of its first item that has some.
-func alternatives(v Value) ([]Value, bool) {
+// options is how many values an argument may have: its own options, or those
+// of its items if it is a short list; 0 if it has one.
+func (m *Machine) options(v Value) int {
+	switch x := v.X.(type) {
+	case *Options:
+		return len(x.All)
+	case *List:
+		if len(x.Items) > maxOptions {
+			return 0
+		}
+
+		n := 0
+
+		for i := range x.Items {
+			if o, ok := x.Items[i].X.(*Options); ok {
+				n = max(n, len(o.All))
+			}
+		}
+
+		return n
+	}
+
+	return 0
+}
+
+// option is what an argument is in one turn.
+func option(v Value, turn int) Value {
+	switch x := v.X.(type) {
+	case *Options:
+		return x.All[turn%len(x.All)]
+	case *List:
+		if len(x.Items) > maxOptions {
+			return v
+		}
+
+		for i := range x.Items {
+			if _, ok := x.Items[i].X.(*Options); !ok {
+				continue
+			}
+
+			items := append([]Value(nil), x.Items...)
+			for j := i; j < len(items); j++ {
+				items[j] = optionOf(items[j], turn)
+			}
+
+			v.X = &List{Items: items, Open: x.Open, Rest: x.Rest}
+
+			return v
+		}
+	}
+
+	return v
+}
+
+func optionOf(v Value, turn int) Value {
 	if o, ok := v.X.(*Options); ok {
-		return o.All, true
+		return o.All[turn%len(o.All)]
 	}
 
-	l := v.List()
-	if l == nil || len(l.Items) > 64 {
-		return nil, false
-	}
-
-	for i := range l.Items {
-		o, ok := l.Items[i].X.(*Options)
-		if !ok {
-			continue
-		}
-
-		out := make([]Value, 0, len(o.All))
-
-		for _, w := range o.All {
-			items := append([]Value(nil), l.Items...)
-			items[i] = w
-			k := v
-			k.X = &List{Items: items, Open: l.Open, Rest: l.Rest}
-			out = append(out, k)
-		}
-
-		return out, true
-	}
-
-	return nil, false
+	return v
 }
 
 // Result is an unknown value with the sources of receiver and arguments.

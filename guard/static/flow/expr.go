@@ -735,6 +735,14 @@ func (m *Machine) clauses(n tree.Node, id tree.ID, f func()) {
 	}
 
 	over := m.eval(c.B)
+
+	if long(over) && !m.decodes(n.A) {
+		m.bindTo(c.A, m.element(over))
+		m.clauses(n, c.Next, f)
+
+		return
+	}
+
 	items, ok := m.items(over)
 
 	if ok && (len(items) <= 64 || len(items) <= maxUnroll && m.decodes(n.A)) {
@@ -759,6 +767,18 @@ func (m *Machine) clauses(n tree.Node, id tree.ID, f func()) {
 	m.clauses(n, c.Next, f)
 }
 
+// long says whether v is a range that is not worth spelling out.
+func long(v Value) bool {
+	o := v.Object()
+	if v.Kind != Instance || o.Range == nil {
+		return false
+	}
+
+	r := o.Range
+
+	return (r[1]-r[0])/r[2] > fewNumbers
+}
+
 // element is an unknown item of v.
 func (m *Machine) element(v Value) Value {
 	switch v.Kind {
@@ -772,7 +792,11 @@ func (m *Machine) element(v Value) Value {
 		v.Each(func(w Value) { all = append(all, m.element(w)) })
 
 		return OneOf(all)
-	case Unknown, None, Bool, Int, Str, Bytes, Symbol, Function, Type, Instance, Method:
+	case Instance:
+		if v.Object().Range != nil {
+			return Value{Many: true}
+		}
+	case Unknown, None, Bool, Int, Str, Bytes, Symbol, Function, Type, Method:
 	}
 
 	out := v.Forget()
@@ -822,10 +846,37 @@ func (m *Machine) items(v Value) ([]Value, bool) {
 		}
 
 		return out, true
-	case Unknown, None, Bool, Int, Symbol, Function, Type, Instance, Method, Either:
+	case Instance:
+		if r := v.Object().Range; r != nil {
+			return spell(r), true
+		}
+	case Unknown, None, Bool, Int, Symbol, Function, Type, Method, Either:
 	}
 
 	return nil, false
+}
+
+// Numbers is a range.
+func Numbers(from, to, by int64) Value {
+	if by == 0 {
+		return Value{Many: true}
+	}
+
+	r := &[3]int64{from, to, by}
+	if n := (to - from) / by; n > maxUnroll || n < -1 {
+		return Value{Many: true}
+	}
+
+	return Value{Kind: Instance, X: &Object{Range: r}}
+}
+
+func spell(r *[3]int64) []Value {
+	var out []Value
+	for i := r[0]; r[2] > 0 && i < r[1] || r[2] < 0 && i > r[1]; i += r[2] {
+		out = append(out, Number(i))
+	}
+
+	return out
 }
 
 // Elements is items for handlers.

@@ -94,12 +94,16 @@ func (m *Machine) class(id tree.ID, n tree.Node) Value {
 	first := len(m.fns)
 	v := Value{Kind: Type, X: c}
 	saved := m.scope
-	own := &scope{parent: saved, vars: c.Attrs, cond: m.cond}
+	own := &scope{parent: saved, cond: m.cond}
 	m.scope = own
 
 	m.classBody(n.B, v)
 
 	m.scope = saved
+
+	for name, v := range own.all() {
+		c.Attrs[name] = v
+	}
 
 	for _, fn := range m.fns[first:] {
 		// Functions that the body defines are methods; those nested deeper have
@@ -393,14 +397,6 @@ func (m *Machine) bindParam(id tree.ID, v Value) {
 	}
 
 	m.scope.set(name, v)
-}
-
-func (s *scope) set(name string, v Value) {
-	if s.vars == nil {
-		s.vars = make(map[string]Value, 4)
-	}
-
-	s.vars[name] = v
 }
 
 // loopEffect reports a loop without an end in which nothing else happens.

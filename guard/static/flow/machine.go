@@ -13,6 +13,8 @@
 package flow
 
 import (
+	"hash/maphash"
+
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
@@ -63,7 +65,11 @@ const (
 
 type scope struct {
 	parent *scope
-	vars   map[string]Value
+	// Most scopes are small: names are looked for one by one, and by an index
+	// beyond manyVars.
+	names []string
+	vals  []Value
+	index map[string]int
 	// outer names are not local (global, nonlocal).
 	outer map[string]bool
 	// block marks a scope that only declarations bind in.
@@ -105,23 +111,14 @@ type Machine struct {
 
 	fns     []*Fn
 	classes []*Class
-	seen    map[emitted]bool
+	seen    map[uint64]bool
 	memo    map[*Fn][]remembered
 	folds   map[tree.ID]bool
 	sinks   map[*Fn]bool
 	stars   []*Sym // modules of which all names were imported
 	tainted int    // how often a variable took up a source
 	free    []*Call
-	hidden  bool // the name of what is being called was computed
-}
-
-type emitted struct {
-	kind           effect.Kind
-	start          int
-	target, data   string
-	arg            string
-	flags          effect.Flag
-	taint, dataTnt effect.Taint
+	seed    maphash.Seed
 }
 
 type remembered struct {
@@ -132,10 +129,12 @@ type remembered struct {
 // Run follows a tree and returns what was found.
 func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 	m := &Machine{T: t, L: l, budget: budget}
+	defer t.Free()
+
 	m.global = &scope{}
 	m.scope = m.global
 
-	if !budget.Spend(len(t.Nodes) / 4) {
+	if !budget.Spend(len(t.Nodes)/4) || t.Full {
 		m.over = true
 	}
 
@@ -259,23 +258,9 @@ func (m *Machine) EmitAt(id tree.ID, e effect.Effect) {
 func (m *Machine) emit(e effect.Effect) {
 	e.Flags |= m.flags(e.Kind)
 
-	key := emitted{
-		kind: e.Kind, start: e.Span.Start, target: e.Target.Text, data: e.Data.Text, flags: e.Flags,
-		taint: e.Target.Taint, dataTnt: e.Data.Taint,
-	}
-	for i := range e.Args {
-		key.arg += e.Args[i].Text + " "
-	}
-
-	if m.seen[key] {
+	if m.repeated(&e) {
 		return
 	}
-
-	if m.seen == nil {
-		m.seen = map[emitted]bool{}
-	}
-
-	m.seen[key] = true
 
 	for f := m.frame; f != nil; f = f.calling {
 		if f.fn != nil {
@@ -285,6 +270,74 @@ func (m *Machine) emit(e effect.Effect) {
 
 	m.budget.Spend(4)
 	m.R.Add(e)
+}
+
+// maxSearch is how many effects are searched one by one for a repeated one.
+const maxSearch = 32
+
+// repeated says whether the same effect was reported before: loops and
+// functions are followed more than once.
+func (m *Machine) repeated(e *effect.Effect) bool {
+	if len(m.R.Effects) < maxSearch {
+		for i := range m.R.Effects {
+			if sameEffect(&m.R.Effects[i], e) {
+				return true
+			}
+		}
+
+		return false
+	}
+
+	if m.seen == nil {
+		m.seen = map[uint64]bool{}
+		m.seed = maphash.MakeSeed()
+
+		for i := range m.R.Effects {
+			m.seen[m.hash(&m.R.Effects[i])] = true
+		}
+	}
+
+	h := m.hash(e)
+	if m.seen[h] {
+		return true
+	}
+
+	m.seen[h] = true
+
+	return false
+}
+
+func sameEffect(a, b *effect.Effect) bool {
+	if a.Span.Start != b.Span.Start || a.Kind != b.Kind || a.Flags != b.Flags || len(a.Args) != len(b.Args) ||
+		a.Target != b.Target || a.Data != b.Data || a.Port != b.Port {
+		return false
+	}
+
+	for i := range a.Args {
+		if a.Args[i] != b.Args[i] {
+			return false
+		}
+	}
+
+	return true
+}
+
+func (m *Machine) hash(e *effect.Effect) uint64 {
+	var h maphash.Hash
+
+	h.SetSeed(m.seed)
+	maphash.WriteComparable(&h, struct {
+		kind               effect.Kind
+		start              int
+		flags              effect.Flag
+		target, data, port effect.Value
+	}{e.Kind, e.Span.Start, e.Flags, e.Target, e.Data, e.Port})
+
+	for i := range e.Args {
+		maphash.WriteComparable(&h, e.Args[i])
+	}
+
+	return h.Sum64()
 }
 
 func (m *Machine) sink(fn *Fn) {

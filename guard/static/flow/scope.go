@@ -1,10 +1,64 @@
 package flow
 
+// manyVars is how many names a scope holds before it is given an index.
+const manyVars = 12
+
+// get finds a name in this scope.
+func (s *scope) get(name string) *Value {
+	if s.index != nil {
+		if i, ok := s.index[name]; ok {
+			return &s.vals[i]
+		}
+
+		return nil
+	}
+
+	for i := range s.names {
+		if s.names[i] == name {
+			return &s.vals[i]
+		}
+	}
+
+	return nil
+}
+
+// set binds a name in this scope.
+func (s *scope) set(name string, v Value) {
+	if p := s.get(name); p != nil {
+		*p = v
+
+		return
+	}
+
+	s.names = append(s.names, name)
+	s.vals = append(s.vals, v)
+
+	switch {
+	case s.index != nil:
+		s.index[name] = len(s.names) - 1
+	case len(s.names) > manyVars:
+		s.index = make(map[string]int, 2*len(s.names))
+		for i, n := range s.names {
+			s.index[n] = i
+		}
+	}
+}
+
+// all is the scope as a map.
+func (s *scope) all() map[string]Value {
+	m := make(map[string]Value, len(s.names))
+	for i, n := range s.names {
+		m[n] = s.vals[i]
+	}
+
+	return m
+}
+
 // lookup finds a variable.
 func (m *Machine) lookup(name string) (Value, bool) {
 	for s := m.scope; s != nil; s = s.parent {
-		if v, ok := s.vars[name]; ok {
-			return v, true
+		if v := s.get(name); v != nil {
+			return *v, true
 		}
 	}
 
@@ -59,7 +113,7 @@ func (m *Machine) assign(name string, v Value) {
 
 	if m.L.BlockScope {
 		for s := m.scope; s != nil; s = s.parent {
-			if _, ok := s.vars[name]; ok {
+			if s.get(name) != nil {
 				m.set(s, name, v)
 
 				return
@@ -78,7 +132,7 @@ func (m *Machine) assign(name string, v Value) {
 
 	if s.outer[name] {
 		for o := s.parent; o != nil; o = o.parent {
-			if _, ok := o.vars[name]; ok || o.parent == nil {
+			if o.get(name) != nil || o.parent == nil {
 				m.set(o, name, v)
 
 				return
@@ -92,21 +146,17 @@ func (m *Machine) assign(name string, v Value) {
 // set binds a name in a scope. In a branch that may not be taken, what was
 // there before may still be there after it.
 func (m *Machine) set(s *scope, name string, v Value) {
-	if s.vars == nil {
-		s.vars = make(map[string]Value, 4)
-	}
-
 	if v.Taint != 0 || v.X != nil {
 		m.tainted++
 	}
 
 	if m.cond > s.cond {
-		if old, ok := s.vars[name]; ok && matters(old) {
-			v = Join(v, old)
+		if old := s.get(name); old != nil && matters(*old) {
+			v = Join(v, *old)
 		}
 	}
 
-	s.vars[name] = v
+	s.set(name, v)
 }
 
 // matters says whether losing sight of a value could hide something.

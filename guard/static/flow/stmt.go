@@ -301,6 +301,15 @@ func (m *Machine) calleeName(id tree.ID) string {
 func (m *Machine) execFor(id tree.ID, n tree.Node) {
 	over := m.eval(n.B)
 
+	if long(over) && !m.decodes(n.C) {
+		m.loopBody(func() {
+			m.bindTo(n.A, m.element(over))
+			m.exec(n.C)
+		})
+
+		return
+	}
+
 	// Index loops over what is being decoded, and the like.
 	if items, ok := m.items(over); ok {
 		if len(items) <= maxUnroll && m.decodes(n.C) {
@@ -351,6 +360,15 @@ func (m *Machine) execFor(id tree.ID, n tree.Node) {
 
 // assignment follows an Assign, as statement or expression.
 func (m *Machine) assignment(n tree.Node) Value {
+	if m.depth >= maxDepth {
+		m.deep = true
+
+		return Value{}
+	}
+
+	m.depth++
+	defer func() { m.depth-- }()
+
 	// a = b = value: the innermost value goes to all.
 	if b := m.T.At(n.B); n.Op == 0 && b.Kind == tree.Assign && b.Op == 0 {
 		v := m.assignment(*b)
@@ -597,14 +615,13 @@ func (m *Machine) taint(base tree.ID, v Value) {
 			name := m.T.Text(base)
 
 			for s := m.scope; s != nil; s = s.parent {
-				if old, ok := s.vars[name]; ok {
+				if old := s.get(name); old != nil {
 					if old.Taint&t != t {
 						m.tainted++
 					}
 
 					old.Taint |= t
 					old.Origin = joinOrigin(old.Origin, origin)
-					s.vars[name] = old
 
 					return
 				}

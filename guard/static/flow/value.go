@@ -49,6 +49,8 @@ type Value struct {
 	// Built says that a text was put together from pieces, and that a symbol was
 	// named by such a text.
 	Built bool
+	// Many says that it stands for each of many numbers in turn.
+	Many  bool
 	Taint effect.Taint
 	Int   int64
 	Text  string
@@ -122,7 +124,9 @@ type Object struct {
 	Main Value
 	Port Value
 	// Mode is a detail of Main: how a file was opened.
-	Mode  string
+	Mode string
+	// Range is the numbers of a range: from, to, step.
+	Range *[3]int64
 	Attrs map[string]Value
 }
 
@@ -238,6 +242,7 @@ func (v Value) With(t effect.Taint) Value {
 func (v Value) From(w Value) Value {
 	t, o := w.Sources()
 	v.Taint |= t
+	v.Many = v.Many || w.Many
 	v.Origin = joinOrigin(v.Origin, o)
 
 	return v
@@ -259,7 +264,7 @@ func joinOrigin(a, b string) string {
 func (v Value) Forget() Value {
 	t, o := v.Sources()
 
-	return Value{Taint: t, Origin: o, Ref: v.Ref}
+	return Value{Taint: t, Origin: o, Ref: v.Ref, Many: v.Many}
 }
 
 // maxNest bounds how deep containers are looked into.
@@ -437,8 +442,15 @@ func addOptions(all []Value, v Value) []Value {
 	return append(all, v)
 }
 
+// fewNumbers is how many numbers are told apart.
+const fewNumbers = 16
+
 // OneOf is one of several values.
 func OneOf(vs []Value) Value {
+	if len(vs) > fewNumbers && vs[0].Kind == Int && vs[len(vs)-1].Kind == Int {
+		return Value{Many: true, Taint: vs[0].Taint}
+	}
+
 	var all []Value
 	for _, v := range vs {
 		all = addOptions(all, v)

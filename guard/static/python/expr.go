@@ -106,12 +106,12 @@ func (p *parser) enter() bool {
 	return true
 }
 
-// deep adds a node for what is nested too deep, and drops the token.
+// deep drops a token that is nested too deep. It makes no node, or hostile
+// text would make one for each of its bytes.
 func (p *parser) deep() tree.ID {
-	n := tree.Node{Kind: tree.Bad, Start: uint32(p.start), End: uint32(p.end)}
 	p.next()
 
-	return p.t.Add(n)
+	return 0
 }
 
 // list parses "a, b, *c" with what may stand in a tuple without brackets.
@@ -508,7 +508,10 @@ func (p *parser) close(end uint16) {
 // group parses what stands in round, square or curly brackets.
 func (p *parser) group() tree.ID {
 	open, start := byte(p.op), p.start
-	end := map[byte]uint16{'(': ')', '[': ']', '{': '}'}[open]
+	end := uint16(open) + 2
+	if open == '(' {
+		end = ')'
+	}
 
 	p.next()
 

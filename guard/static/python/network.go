@@ -27,7 +27,7 @@ func defineNetwork(l *flow.Language) {
 	connect := func(m *flow.Machine, c *flow.Call) flow.Value {
 		o := c.Recv.Object()
 		host, port := address(m, c, c.Val(0, "address"))
-		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: host.Value(), Port: port.Value()})
+		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: host.Value(), Port: port.Value(), Flags: sweep(c, host, port)})
 
 		if o != nil {
 			o.Main, o.Port = host, port
@@ -45,7 +45,7 @@ func defineNetwork(l *flow.Language) {
 			host, port = c.Val(0, "host"), c.Val(1, "port")
 		}
 
-		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: host.Value(), Port: port.Value()})
+		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: host.Value(), Port: port.Value(), Flags: sweep(c, host, port)})
 
 		v := flow.New(sock, host)
 		v.Object().Port = port
@@ -149,6 +149,9 @@ func defineNetwork(l *flow.Language) {
 	root.DefGet("flask.request bottle.request", func(*flow.Machine, *flow.Call) flow.Value {
 		return flow.Tainted(effect.TaintNetwork, "")
 	})
+	root.Def("ipaddress.ip_network ipaddress.IPv4Network ipaddress.ip_network().hosts", func(*flow.Machine, *flow.Call) flow.Value {
+		return flow.Value{Many: true}
+	})
 	defineHTTP(root)
 }
 
@@ -168,6 +171,24 @@ func address(m *flow.Machine, c *flow.Call, v flow.Value) (host, port flow.Value
 	}
 
 	return v, flow.Value{}
+}
+
+// manyTurns is how many hosts or ports in a row make a sweep.
+const manyTurns = 5
+
+// sweep says whether a connection goes over many hosts or ports.
+func sweep(c *flow.Call, host, port flow.Value) effect.Flag {
+	var f effect.Flag
+
+	if host.Many {
+		f |= effect.FlagManyHosts
+	}
+
+	if port.Many || c.Turns >= manyTurns && port.Kind == flow.Int {
+		f |= effect.FlagManyPorts
+	}
+
+	return f
 }
 
 func portOf(o *flow.Object) effect.Value {

@@ -310,9 +310,14 @@ func (p *parser) word(l *tree.List) bool {
 		l.Push(p.t, p.t.Add(n))
 		p.tail()
 	case "del", "global", "nonlocal", "assert":
-		n.Kind = map[string]tree.Kind{
-			"del": tree.Delete, "global": tree.Global, "nonlocal": tree.Global, "assert": tree.Expr,
-		}[word]
+		switch word {
+		case "del":
+			n.Kind = tree.Delete
+		case "assert":
+			n.Kind = tree.Expr
+		default:
+			n.Kind = tree.Global
+		}
 
 		p.next()
 		n.A = p.list(bindNone)

@@ -189,16 +189,25 @@ func defineText(l *flow.Language) {
 	b.Def("zip", func(m *flow.Machine, c *flow.Call) flow.Value {
 		var lists [][]flow.Value
 
-		n := 1 << 12
+		n := maxZip
 
 		for _, a := range c.Args {
+			// itertools.cycle(key) goes round and round.
+			cycle := a.Kind == flow.Instance && a.Object().Sym != nil && a.Object().Sym.Name == "itertools.cycle()"
+			if cycle {
+				a = a.Object().Main
+			}
+
 			items, ok := m.Elements(a)
-			if !ok {
+			if !ok || len(items) == 0 {
 				return c.Result()
 			}
 
 			lists = append(lists, items)
-			n = min(n, len(items))
+
+			if !cycle {
+				n = min(n, len(items))
+			}
 		}
 
 		if len(lists) == 0 {
@@ -209,7 +218,7 @@ func defineText(l *flow.Language) {
 		for i := range n {
 			row := make([]flow.Value, len(lists))
 			for j := range lists {
-				row[j] = lists[j][i]
+				row[j] = lists[j][i%len(lists[j])]
 			}
 
 			out[i] = flow.Items(row...)
@@ -217,19 +226,7 @@ func defineText(l *flow.Language) {
 
 		return flow.Items(out...)
 	})
-	l.Root.Def("itertools.cycle", func(m *flow.Machine, c *flow.Call) flow.Value {
-		items, ok := m.Elements(c.Val(0, ""))
-		if !ok || len(items) == 0 {
-			return c.Result()
-		}
-
-		out := make([]flow.Value, 0, 4096)
-		for len(out) < 4096 {
-			out = append(out, items...)
-		}
-
-		return flow.Items(out...)
-	})
+	l.Root.At("itertools.cycle()")
 	b.Def("enumerate", func(m *flow.Machine, c *flow.Call) flow.Value {
 		items, ok := m.Elements(c.Val(0, ""))
 		if !ok || len(items) > 4096 {
@@ -278,17 +275,17 @@ func defineText(l *flow.Language) {
 	defineMethods(l.Methods)
 }
 
+// maxZip bounds how many rows zip makes.
+const maxZip = 4096
+
 // quiet is a function whose result says nothing of its arguments.
 func quiet(*flow.Machine, *flow.Call) flow.Value { return flow.Value{} }
-
-// maxRange bounds how many numbers of a range are spelled out.
-const maxRange = 4096
 
 func numbers(c *flow.Call) flow.Value {
 	from, to, by := int64(0), c.Val(0, ""), int64(1)
 	for _, a := range c.Args {
 		if a.Kind != flow.Int {
-			return flow.Value{}
+			return flow.Value{Many: true}
 		}
 	}
 
@@ -300,20 +297,11 @@ func numbers(c *flow.Call) flow.Value {
 		by = c.Args[2].Int
 	}
 
-	if by == 0 || to.Kind != flow.Int {
-		return flow.Value{}
+	if to.Kind != flow.Int {
+		return flow.Value{Many: true}
 	}
 
-	if n := (to.Int - from) / by; n > maxRange {
-		return flow.Value{}
-	}
-
-	l := &flow.List{}
-	for i := from; by > 0 && i < to.Int || by < 0 && i > to.Int; i += by {
-		l.Items = append(l.Items, flow.Number(i))
-	}
-
-	return flow.Value{Kind: flow.Array, X: l}
+	return flow.Numbers(from, to.Int, by)
 }
 
 func makeBytes(m *flow.Machine, c *flow.Call) flow.Value {

@@ -6,6 +6,8 @@
 // and drops the rest (types, most operators' exact meaning, layout).
 package tree
 
+import "sync"
+
 // ID is a node's index in its Tree; 0 is none.
 type ID int32
 
@@ -169,13 +171,35 @@ type Tree struct {
 }
 
 // MaxNodes bounds a tree.
-const MaxNodes = 600_000
+const MaxNodes = 300_000
 
 // New gives an empty tree for a text.
 func New(src string) *Tree {
-	t := &Tree{Src: src, FirstError: -1, Nodes: make([]Node, 1, len(src)/6+16)}
+	t := &Tree{Src: src, FirstError: -1}
+
+	if p, ok := pool.Get().(*[]Node); ok && cap(*p) >= len(src)/8 {
+		t.Nodes = append((*p)[:0], Node{})
+	} else {
+		t.Nodes = make([]Node, 1, len(src)/5+16)
+	}
 
 	return t
+}
+
+// pool keeps the arenas of trees that are done with.
+var pool sync.Pool
+
+// maxPooled is the largest arena, in nodes, that is kept.
+const maxPooled = 64 << 10
+
+// Free gives the tree's memory back. It must not be used any more.
+func (t *Tree) Free() {
+	if cap(t.Nodes) <= maxPooled {
+		nodes := t.Nodes
+		pool.Put(&nodes)
+	}
+
+	t.Nodes = nil
 }
 
 // Add appends a node and returns its index.

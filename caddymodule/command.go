@@ -22,7 +22,7 @@ func exits(cmd *cobra.Command, usageCode int, run runFunc) {
 	end := func(cmd *cobra.Command, code int, err error) error {
 		cmd.SilenceErrors = true
 		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s %s: %v\n", cmd.Root().Name(), cmd.Name(), err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
 		}
 		switch code {
 		case 0:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/body"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 	"github.com/e2bguard/e2bguard/internal/policy"
@@ -38,6 +39,8 @@ type call struct {
 	// screen and enforce
 	rulings []screened
 	changes []policy.Change
+	// deadline is what a procedure's time limit became.
+	deadline envd.HeaderChanges
 
 	forwarded bool
 }

@@ -85,34 +85,29 @@ func (c *call) ageLifetime(limits *policy.Limits) *refusal.Refusal {
 // enforceRPC makes the headers of a procedure safe; policy has no word on its
 // message.
 func (c *call) enforceRPC() *refusal.Refusal {
-	_, ref := c.sanitise()
-	return ref
-}
-
-func (c *call) sanitise() (envd.HeaderChanges, *refusal.Refusal) {
 	limits := c.g.cfg.Policy.Limits
 	changes, ref := envd.SanitiseHeaders(c.msg.(*envd.Message), c.r.Header, envd.Deadlines{
 		WallClock:  limits.WallClock,
 		Background: limits.BackgroundWallClock,
 		PTY:        limits.LifetimeMax,
 	})
+	c.deadline = changes
 	if changes.Clamped {
 		c.changed("wall_clock", changes.Timeout.String())
 	}
-	return changes, ref
+	return ref
 }
 
 // enforceStart puts the limits around a process. CPU seconds are for commands
 // that said how long they would take: a shell on a PTY and a server in the
 // background live long and must not die of their age.
 func (c *call) enforceStart() *refusal.Refusal {
-	changes, ref := c.sanitise()
-	if ref != nil {
+	if ref := c.enforceRPC(); ref != nil {
 		return ref
 	}
 	start := c.msg.(*envd.Message).Proto.(*processpb.StartRequest)
 	opts := envd.WrapOptions{MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
-	if start.GetPty() == nil && changes.ClientTimeout > 0 {
+	if start.GetPty() == nil && c.deadline.ClientTimeout > 0 {
 		opts.CPUSeconds = int64(c.g.cfg.Policy.Limits.CPUSeconds)
 	}
 	if envd.Wrap(start, opts) {

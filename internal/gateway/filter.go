@@ -93,18 +93,27 @@ func replaceBody(resp *http.Response, b []byte) {
 	resp.TransferEncoding = nil
 }
 
+// takeAnswer reads an answer whole and puts it back.
+func takeAnswer(resp *http.Response) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading E2B's answer: %w", err)
+	}
+	if len(b) > maxAnswer {
+		return nil, refusal.New(refusal.CodeUpstream, "E2B's answer is larger than e2bguard reads.")
+	}
+	replaceBody(resp, b)
+	return b, nil
+}
+
 // learnSandboxes keeps what an answer says of sandboxes (who made them, the
 // token that opens their ports), and points the client at the gateway's own
 // domain, so that the host names its SDK builds stay inside.
 func (c *call) learnSandboxes(resp *http.Response) error {
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	b, err := takeAnswer(resp)
 	if err != nil {
-		return fmt.Errorf("reading E2B's answer: %w", err)
+		return err
 	}
-	if len(b) > maxAnswer {
-		return refusal.New(refusal.CodeUpstream, "E2B's answer is larger than e2bguard reads.")
-	}
-	replaceBody(resp, b)
 	answer, err := control.DecodeAnswer(b)
 	if err != nil {
 		// The sandbox may be running: its answer is the client's only handle on
@@ -139,14 +148,20 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 // process that passed its output limit is killed: it would go on writing with
 // nobody to read.
 func (c *call) filterProcess(resp *http.Response) error {
+	limits := envd.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, RequestID: c.id}
+	if c.deadline.Clamped {
+		limits.WallClock = c.deadline.Timeout // ours: the client's own is told in envd's words
+	}
 	var pid uint32
-	return c.filterRPCStream(resp, c.g.cfg.Policy.Limits.OutputBytes, func(e envd.Event) {
+	return c.filterRPCStream(resp, limits, func(e envd.Event) {
 		switch e.Kind {
 		case envd.EventStart:
 			pid = e.PID
 		case envd.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
 			c.kill(pid)
+		case envd.EventWallClock:
+			c.logCut(refusal.CodeWallClock)
 		case envd.EventAborted:
 			c.logAborted(e.Err)
 		}
@@ -154,16 +169,16 @@ func (c *call) filterProcess(resp *http.Response) error {
 }
 
 func (c *call) filterWatch(resp *http.Response) error {
-	return c.filterRPCStream(resp, 0, nil)
+	return c.filterRPCStream(resp, envd.StreamLimits{RequestID: c.id}, nil)
 }
 
-func (c *call) filterRPCStream(resp *http.Response, outputBytes int64, onEvent func(envd.Event)) error {
+func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, onEvent func(envd.Event)) error {
 	enc := c.msg.(*envd.Message).Encoding
 	if !envd.IsStream(resp.StatusCode, resp.Header, enc) {
 		return nil
 	}
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
-	f := envd.NewStreamFilter(silent, enc, envd.StreamLimits{OutputBytes: outputBytes, RequestID: c.id}, onEvent)
+	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	resp.Body = f
 	return nil
@@ -182,6 +197,24 @@ func (c *call) filterExecution(resp *http.Response) error {
 	})
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	resp.Body = f
+	return nil
+}
+
+// learnContexts keeps which language each context runs, for the code that will be
+// sent to it.
+func (c *call) learnContexts(resp *http.Response) error {
+	b, err := takeAnswer(resp)
+	if err != nil {
+		return err
+	}
+	languages, err := interpreter.ContextLanguages(b)
+	if err != nil { // code for these contexts is then judged as whatever it may be
+		c.g.log.Warn("the interpreter's answer was not understood; the languages of its contexts are not known",
+			zap.String("request_id", c.id), zap.Error(err))
+	}
+	for id, language := range languages {
+		c.g.state.rememberContext(c.target.Sandbox, id, language)
+	}
 	return nil
 }
 

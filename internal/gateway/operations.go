@@ -107,7 +107,8 @@ var operations = map[route.Operation]operation{
 		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, filter: (*call).filterExecution,
 	},
 	route.ContextCreate: {
-		sees: "working directory",
-		read: (*call).readContext, subjects: (*call).contextSubjects, enforce: (*call).enforceInterpreter,
+		sees: "working directory", filtered: "language remembered",
+		read: (*call).readContext, subjects: (*call).contextSubjects, enforce: (*call).enforceInterpreter, filter: (*call).learnContexts,
 	},
+	route.ContextList: {filtered: "languages remembered", filter: (*call).learnContexts},
 }

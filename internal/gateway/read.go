@@ -130,11 +130,11 @@ func (c *call) readExecute() *refusal.Refusal {
 	return ref
 }
 
-// executeSubjects leaves the language open where the code runs in a context:
-// which language that is was settled elsewhere, and the guard judges the text as
-// whatever it may be.
+// executeSubjects says which language the code's context runs, where that is
+// known; else the guard judges the text as whatever it may be.
 func (c *call) executeSubjects() ([]guard.Subject, *refusal.Refusal) {
-	return c.msg.(*interpreter.Execute).Subjects("")
+	m := c.msg.(*interpreter.Execute)
+	return m.Subjects(c.g.state.contextLanguage(c.target.Sandbox, m.ContextID))
 }
 
 func (c *call) readContext() *refusal.Refusal {

@@ -17,7 +17,11 @@ const sandboxesKept = 100_000
 // running sandboxes. It is safe for concurrent use.
 type State struct {
 	sandboxes *lru.Cache[string, sandbox]
+	contexts  *lru.Cache[contextKey, string]
 }
+
+// contextKey names a context of the code interpreter.
+type contextKey struct{ sandbox, id string }
 
 // sandbox is what the gateway keeps of one it saw being created or connected.
 type sandbox struct {
@@ -32,11 +36,15 @@ type sandbox struct {
 
 // NewState returns an empty State.
 func NewState() *State {
-	cache, err := lru.New[string, sandbox](sandboxesKept)
+	return &State{sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string]()}
+}
+
+func newCache[K comparable, V any]() *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](sandboxesKept)
 	if err != nil {
 		panic(err) // only for a size below one
 	}
-	return &State{sandboxes: cache}
+	return cache
 }
 
 func (s *State) remember(id string, sb sandbox) {
@@ -47,3 +55,13 @@ func (s *State) remember(id string, sb sandbox) {
 }
 
 func (s *State) lookup(id string) (sandbox, bool) { return s.sandboxes.Get(id) }
+
+func (s *State) rememberContext(sandbox, id, language string) {
+	s.contexts.Add(contextKey{sandbox, id}, language)
+}
+
+// contextLanguage is the language of a context; "" if it was made elsewhere.
+func (s *State) contextLanguage(sandbox, id string) string {
+	language, _ := s.contexts.Get(contextKey{sandbox, id})
+	return language
+}

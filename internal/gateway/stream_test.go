@@ -121,3 +121,51 @@ func TestGuardHeaderTellsWhatChanged(t *testing.T) {
 	got = h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "ls"))
 	require.Regexp(t, `^pass; id=[a-z2-7]{20}; changed=.*limits`, got.Header.Get("E2b-Guard"))
 }
+
+// A deadline that policy set is told in the gateway's words: envd's own text
+// makes the SDK advise to raise a timeout that would not help.
+func TestWallClockOfPolicyIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked string
+		ours  bool
+	}{
+		"the client asked for more":   {"600000", true},
+		"the client asked for less":   {"100", false},
+		"the client named no timeout": {"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+				streamAnswer(w, frame(`{"event":{"start":{"pid":7}}}`), endFrame(`{"error":{"code":"deadline_exceeded","message":"context deadline exceeded"}}`))
+			}, func(cfg *Config) {
+				cfg.Policy.Limits.WallClock, cfg.Policy.Limits.BackgroundWallClock = time.Second, time.Second
+			})
+			header := startHeaders()
+			if tc.asked != "" {
+				header.Set("Connect-Timeout-Ms", tc.asked)
+			}
+			got := h.do(t, "POST", "/process.Process/Start", header, command(t, "sleep 60"))
+			require.Equal(t, !tc.ours, strings.Contains(got.Body, "deadline_exceeded"), got.Body)
+			if tc.ours {
+				require.Equal(t, "1000", h.reached()[0].Header.Get("Connect-Timeout-Ms"))
+			}
+		})
+	}
+}
+
+// Code that names a context and no language is judged in the context's.
+func TestContextLanguageIsRemembered(t *testing.T) {
+	g := new(wordGuard)
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/contexts" {
+			_, _ = io.WriteString(w, `{"id":"ctx1","language":"javascript","cwd":"/home/user"}`)
+		}
+	}, func(cfg *Config) { cfg.Guard = g })
+	interp := toSandbox("49999", "Content-Type", "application/json")
+	got := h.do(t, "POST", "/contexts", interp, strings.NewReader(`{"language":"javascript"}`))
+	require.Equal(t, 200, got.Status, got.Body)
+	h.do(t, "POST", "/execute", interp, strings.NewReader(`{"code":"1","context_id":"ctx1"}`))
+	h.do(t, "POST", "/execute", interp, strings.NewReader(`{"code":"2","context_id":"ctx2"}`))
+	saw := g.saw()
+	require.Equal(t, "javascript", saw[len(saw)-2].Language)
+	require.Equal(t, "", saw[len(saw)-1].Language)
+}

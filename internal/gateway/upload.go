@@ -113,6 +113,7 @@ func (u *upload) review(part *files.Part, class files.Class, text string) *refus
 // apply starts the stream: it implements outgoing.
 func (u *upload) apply(r *http.Request) {
 	u.parts.Headers(r.Header)
+	r.URL.RawQuery = u.parts.RawQuery // as it was judged
 	r.ContentLength = -1
 	pr, pw := io.Pipe()
 	u.pipe, u.done = pr, make(chan struct{})

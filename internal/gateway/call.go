@@ -110,15 +110,11 @@ func (c *call) identifyByKey() *refusal.Refusal {
 
 // checkOpen refuses operations that are closed, before anything is read.
 func (c *call) checkOpen() *refusal.Refusal {
-	switch row := c.target.Row; {
-	case row.Default == route.Deny:
-		return refusal.New(refusal.CodeDenied, "e2bguard does not allow "+string(row.Operation)+": "+row.Why+". Do not retry by another route.")
-	case row.Plane == route.Port:
-		if err := c.g.cfg.Policy.Ports.Check(c.target.Port); err != nil {
-			return refusal.New(refusal.CodeDenied, "e2bguard refused "+string(row.Operation)+": "+err.Error())
-		}
+	row := c.target.Row
+	if row.Default != route.Deny {
+		return nil
 	}
-	return nil
+	return refusal.New(refusal.CodeDenied, "e2bguard does not allow "+string(row.Operation)+": "+row.Why+". Do not retry by another route.")
 }
 
 // forward hands the call to the proxy.

@@ -120,3 +120,10 @@ func (c *call) enforceInterpreter() *refusal.Refusal {
 	interpreter.CanonicalHeaders(c.r.Header)
 	return nil
 }
+
+func (c *call) enforcePort() *refusal.Refusal {
+	if err := c.g.cfg.Policy.Ports.Check(c.target.Port); err != nil {
+		return refusal.New(refusal.CodeDenied, "e2bguard refused "+string(c.target.Row.Operation)+": "+err.Error())
+	}
+	return nil
+}

@@ -36,36 +36,36 @@ var operations = map[route.Operation]operation{
 	},
 	route.SandboxConnect: {
 		enforced: "lifetime", filtered: "sandbox remembered, domain",
-		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxResume: {
 		enforced: "lifetime, persistence", filtered: "sandbox remembered, domain",
-		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxFork: {
 		enforced: "lifetime, persistence", filtered: "sandboxes remembered, domain",
-		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxPause: {
 		enforced: "persistence",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxSnapshot: {
 		enforced: "persistence",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxTimeout: {
 		enforced: "lifetime",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxRefresh: {
 		enforced: "lifetime",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxInfo: {filtered: "domain", filter: (*call).learnSandboxes},
 	route.SandboxNetwork: {
 		enforced: "network",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 
 	route.ProcessStart: {
@@ -100,6 +100,8 @@ var operations = map[route.Operation]operation{
 
 	route.FilesRead:  {sees: "path", subjects: (*call).fileReadSubjects},
 	route.FilesWrite: {sees: "paths, and the text of files that are code", read: (*call).readUpload},
+
+	route.PortRequest: {enforced: "ports that the configuration opens", enforce: (*call).enforcePort},
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",

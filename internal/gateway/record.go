@@ -83,8 +83,12 @@ func (c *call) logCut(code refusal.Code) {
 		zap.String("operation", c.outcome.Operation), zap.String("code", string(code)))
 }
 
-// logAborted notes that the upstream broke off a running stream.
+// logAborted notes that the upstream broke off a running stream. A stream also
+// ends this way when its client leaves, which is nobody's fault.
 func (c *call) logAborted(err error) {
+	if c.r.Context().Err() != nil {
+		return
+	}
 	c.g.log.Warn("stream broken off by the upstream", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox),
 		zap.String("operation", c.outcome.Operation), zap.Error(err))
 }

@@ -48,6 +48,7 @@ var layers = map[string][]string{
 	"internal/demo":     {"internal/emulator", "internal/policy", "internal/e2b/envd/processpb"},
 	"internal/bench":    {"internal/..."},
 	"internal/archtest": {},
+	"deploy":            {},
 }
 
 // caddy is who may import Caddy and its libraries.

@@ -237,6 +237,18 @@ func show(s string) string {
 
 func (f *facts) blockedNetwork() bool { return f.a.subject.Labels[guard.LabelNetwork] == "blocked" }
 
+// textHas says whether the text of a span has one of the parts.
+func (f *facts) textHas(s effect.Span, parts ...string) bool {
+	s = clampSpan(s, len(f.a.subject.Text))
+	for _, p := range parts {
+		if strings.Contains(f.a.subject.Text[s.Start:s.End], p) {
+			return true
+		}
+	}
+
+	return false
+}
+
 func oneOf(s string, names ...string) bool {
 	for _, n := range names {
 		if s == n {

@@ -75,7 +75,38 @@ func downloadExecute(f *facts) []hit {
 		return untrustedOrigin(e.Data.Origins())
 	}, effect.Eval)(f)
 
-	return append(out, storedAndRun(f)...)
+	out = append(out, storedAndRun(f)...)
+
+	return append(out, stages(f)...)
+}
+
+// stages are several scripts fetched into a place anybody can write: the
+// loading of an attack in steps.
+func stages(f *facts) []hit {
+	var last *fact
+
+	n := 0
+
+	f.each(func(e *fact) {
+		if !e.Data.Has(effect.TaintDownload) || !e.class.Has(place.Temp) {
+			return
+		}
+
+		if lang := byPath(e.path); lang != "bash" && lang != "python" && lang != "perl" {
+			return
+		}
+
+		if _, bad := untrustedOrigin(e.Data.Origins()); bad {
+			n++
+			last = e
+		}
+	}, effect.Write)
+
+	if n < 3 {
+		return nil
+	}
+
+	return []hit{{last.Span, show(last.Data.Origin)}}
 }
 
 // untrustedOrigin is the first source that is no installer of good name; no
@@ -174,27 +205,45 @@ func storedAndRun(f *facts) []hit {
 	}
 
 	f.each(func(e *fact) {
-		if from, ok := lookup(e.Target.Key()); ok {
+		if from, ok := lookup(e.Target.Key()); ok && (e.Kind != effect.Mode || executable(e.Data.Text)) {
 			out = append(out, hit{e.Span, from})
 
 			return
 		}
 
+		if e.Kind == effect.Mode {
+			return
+		}
+
 		n := e.name()
-		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "source", "deno", "bun") {
+		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "source", "deno", "bun", "start", "open", "xdg-open", "cmd", "cmd.exe", "rundll32", "powershell") {
 			return
 		}
 
 		for i := range e.Args {
+			if strings.HasPrefix(e.Args[i].Text, "-") {
+				continue
+			}
+
 			if from, ok := lookup(e.Args[i].Key()); ok {
 				out = append(out, hit{e.Span, from})
-
-				return
 			}
+
+			return
 		}
-	}, effect.Exec, effect.Eval)
+	}, effect.Exec, effect.Eval, effect.Mode)
 
 	return out
+}
+
+// executable says whether a mode lets a file run.
+func executable(mode string) bool {
+	mode = strings.TrimPrefix(mode, "0o")
+	if strings.Trim(mode, "01234567") == "" && mode != "" {
+		return strings.IndexByte("1357", mode[len(mode)-1]) >= 0 || len(mode) >= 3 && strings.IndexByte("1357", mode[len(mode)-3]) >= 0
+	}
+
+	return strings.Contains(mode, "+x") || strings.Contains(mode, "+rx") || strings.Contains(mode, "=rwx") || strings.Contains(mode, "X") || strings.Contains(mode, "EXEC")
 }
 
 var obfuscationRules = []row{
@@ -209,12 +258,23 @@ var obfuscationRules = []row{
 	},
 	{
 		Rule: Rule{
-			ID: "hidden-name", Category: "obfuscated_execution", Severity: Medium, CWE: "CWE-506",
+			ID: "hidden-name", Category: "obfuscated_execution", Severity: High, CWE: "CWE-506",
 			Seen: "it hides the name of what it runs ({}).", Fine: "Calling it by its name would be judged by what it does.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
 			return show(e.Via), e.Flags.Has(effect.FlagHidden)
 		}, effect.Exec, effect.Eval),
+	},
+	{
+		Rule: Rule{
+			ID: "hidden-address", Category: "obfuscated_execution", Severity: High, CWE: "CWE-506",
+			Seen: "it hides where it connects to ({}).", Fine: "Writing the address plainly would be judged by where it leads.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			c := place.ClassifyHost(e.Target.Text)
+
+			return show(e.Target.Text), e.Target.Has(effect.TaintDecoded) && e.Target.IsConst() && strings.Contains(e.Target.Text, ".") && !c.Has(place.Loopback)
+		}, effect.Connect, effect.Receive),
 	},
 	{
 		Rule: Rule{
@@ -240,6 +300,25 @@ var obfuscationRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "armed-pickle", Category: "obfuscated_execution", Severity: High, CWE: "CWE-502",
+			Seen: "it deserialises an object that starts a program ({}).", Fine: "Pickles of plain data would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			if e.Lang != "pickle" && e.Lang != "yaml" {
+				return "", false
+			}
+
+			for _, m := range []string{"cos\nsystem", "cposix\nsystem", "posix\x94", "csubprocess\n", "cbuiltins\n", "c__builtin__\n", "!!python/object/apply", "!!python/object/new"} {
+				if strings.Contains(e.Data.Text, m) {
+					return show(e.Via), true
+				}
+			}
+
+			return "", false
+		}, effect.Eval),
+	},
+	{
+		Rule: Rule{
 			ID: "eval-input", Category: "obfuscated_execution", Severity: Medium, CWE: "CWE-95",
 			Seen: "it runs text that comes from outside ({}).", Fine: "Parsing the text, for instance as JSON, would be fine.",
 		},
@@ -252,7 +331,15 @@ var obfuscationRules = []row{
 			ID: "sandbox-escape", Category: "container_escape", Severity: High, CWE: "CWE-693",
 			Seen: "it climbs out of the language's own confinement ({}).", Fine: "Calling what you need directly would be judged by what it does.",
 		},
-		match: matching(func(f *facts, e *fact) (string, bool) { return show(e.Target.Text), true }, effect.Escape),
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			// A plug-in registry lists the subclasses of its own class; an escape
+			// reaches the classes through a value's type.
+			if e.Via == "__subclasses__" && !f.textHas(e.Span, "__class__", "__mro__", "__base", "object.__subclasses__") {
+				return "", false
+			}
+
+			return show(e.Target.Text), true
+		}, effect.Escape),
 	},
 }
 

@@ -31,6 +31,30 @@ var exfiltrationRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "send-archive", Category: "data_exfiltration", Severity: High, CWE: "CWE-200",
+			Seen: "it encodes {} and sends it out inside another format.", Fine: "Uploading one file of your task to the service it is for would be fine.",
+		},
+		match: matching(sendsArchive, effect.Send),
+	},
+	{
+		Rule: Rule{
+			ID: "send-host-profile", Category: "data_exfiltration", Severity: High, CWE: "CWE-200",
+			Seen: "it collects facts about the machine and its user ({}) and sends them out.", Fine: "Printing them would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			n := 0
+
+			for _, o := range e.Data.Origins() {
+				if hostFacts[o] {
+					n++
+				}
+			}
+
+			return show(strings.ReplaceAll(e.Data.Origin, "\n", ", ")), outside(e) && (n > 1 || n > 0 && suspect(e) && !strings.HasPrefix(e.Target.Text, "dns:"))
+		}, effect.Send),
+	},
+	{
+		Rule: Rule{
 			ID: "send-host-facts", Category: "data_exfiltration", Severity: Medium, CWE: "CWE-200",
 			Seen: "it sends facts about the machine ({}) out.", Fine: "Printing them would be fine.",
 		},
@@ -39,6 +63,9 @@ var exfiltrationRules = []row{
 		}, effect.Send),
 	},
 }
+
+// hostFacts are origins that describe machine and user.
+var hostFacts = setOf("user", "hostname", "os", "network", "processes", "USER", "USERNAME", "COMPUTERNAME", "HOSTNAME", "LOGNAME", "PWD", "cwd", "ip")
 
 // outside says whether data really leaves: not to the sandbox itself.
 func outside(e *fact) bool {
@@ -57,12 +84,12 @@ func sendsSecret(f *facts, e *fact) (string, bool) {
 
 	switch {
 	case !outside(e):
-		return "", false
+		return sendsAccounts(f, e)
 	case d.Has(effect.TaintEnvAll):
 		return "all environment variables", true
 	case d.Has(effect.TaintCapture):
 		return "what was captured from the user", true
-	case d.Has(effect.TaintSecret):
+	case d.Has(effect.TaintSecret) && d.Origin != "getpass.getpass":
 		return "a secret", true
 	}
 
@@ -82,10 +109,33 @@ func sendsSecret(f *facts, e *fact) (string, bool) {
 	}
 
 	if d.Has(effect.TaintEnv) {
+		count := 0
+
 		for _, o := range d.Origins() {
-			if secretName(o) && (d.IsUnknown() || suspect(e) || !namesParameter(d.Text)) {
+			if !secretName(o) {
+				continue
+			}
+
+			count++
+
+			// One key in a named field is how an API is called. Cloud secrets sign
+			// requests and are never sent.
+			if d.IsUnknown() || suspect(e) || !namesParameter(d.Text) || count > 1 || strings.HasPrefix(o, "AWS_SECRET") {
 				return "the variable " + show(o), true
 			}
+		}
+	}
+
+	return "", false
+}
+
+// sendsAccounts looks at what goes to the sandbox itself: accounts and key
+// stores have no business there either.
+func sendsAccounts(f *facts, e *fact) (string, bool) {
+	for _, o := range e.Data.Origins() {
+		p := place.Resolve(o, f.a.cwd)
+		if e.Data.Has(effect.TaintFile) && place.Classify(p).Has(place.Secret|place.AuthFile) {
+			return "the content of " + show(p), true
 		}
 	}
 
@@ -179,4 +229,22 @@ func encoded(s string) bool {
 	}
 
 	return upper > 2 && lower > 2 || digits > 5 && upper+lower > 5
+}
+
+// sendsArchive is a packed or whole file that leaves inside another format.
+func sendsArchive(f *facts, e *fact) (string, bool) {
+	if !outside(e) || !e.Data.Has(effect.TaintFile) || !e.Data.Has(effect.TaintEncoded) {
+		return "", false
+	}
+
+	for _, o := range e.Data.Origins() {
+		switch {
+		case strings.Contains(o, "://"):
+		case strings.HasSuffix(o, ".tar.gz"), strings.HasSuffix(o, ".tgz"), strings.HasSuffix(o, ".zip"), strings.HasSuffix(o, ".7z"), strings.HasSuffix(o, ".tar"),
+			strings.HasSuffix(o, ".gpg"), strings.HasSuffix(o, ".enc"), strings.HasSuffix(o, "/*"), strings.HasSuffix(o, "*.*"), strings.HasSuffix(o, ".db"), strings.HasSuffix(o, ".sqlite"):
+			return show(o), true
+		}
+	}
+
+	return "", false
 }

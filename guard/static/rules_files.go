@@ -36,7 +36,7 @@ var destructiveRules = []row{
 			ID: "overwrite-system-file", Category: "destructive_file", Severity: High, CWE: "CWE-732",
 			Seen: "it overwrites {}, a file the system needs.", Fine: "Writing to files of your own project would be fine.",
 		},
-		match: matching(overwritesVital, effect.Write),
+		match: matching(overwritesVital, effect.Write, effect.Move),
 	},
 	{
 		Rule: Rule{
@@ -61,7 +61,14 @@ var destructiveRules = []row{
 			ID: "delete-cloud", Category: "destructive_cloud_db", Severity: Medium, CWE: "CWE-732",
 			Seen: "it runs {}, which removes resources outside the sandbox.", Fine: "Listing or describing them would be fine.",
 		},
-		match: matching(deletesCloud, effect.Exec),
+		match: matching(deletesBy(cloudDeletes), effect.Exec),
+	},
+	{
+		Rule: Rule{
+			ID: "delete-remote-data", Category: "destructive_cloud_db", Severity: High, CWE: "CWE-732",
+			Seen: "it runs {}, which removes data outside the sandbox for good.", Fine: "Listing it, or a dry run, would be fine.",
+		},
+		match: matching(deletesBy(dataDeletes), effect.Exec),
 	},
 }
 
@@ -105,7 +112,7 @@ func deletesVital(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
-	if c.Has(place.Tree) || strings.HasPrefix(e.Via, "rmdir") || c.Has(place.Log) {
+	if c.Has(place.Tree) || e.Via == "rmdir" || c.Has(place.Log) || e.Via == "find -delete" && strings.HasSuffix(p, effect.HoleText) && !c.Has(place.Binary) {
 		return "", false
 	}
 
@@ -125,7 +132,7 @@ func overwritesDevice(f *facts) []hit {
 		}
 
 		return show(e.path), e.class.Has(place.Device)
-	}, effect.Write, effect.Move, effect.Delete)(f)
+	}, effect.Write, effect.Move)(f)
 }
 
 func formats(f *facts) []hit {
@@ -154,7 +161,14 @@ func formats(f *facts) []hit {
 func overwritesVital(f *facts, e *fact) (string, bool) {
 	c := e.class
 
+	if e.Kind == effect.Move && path.Dir(e.path) != "/usr" {
+		return "", false
+	}
+
 	switch {
+	case path.Dir(e.path) == "/usr" && !place.IsTemp(e.path):
+		// Nothing of anybody's own lives directly in /usr.
+		return show(e.path), true
 	case c.Has(place.Binary) && !e.Flags.Has(effect.FlagAppend):
 		return show(e.path), !strings.Contains(e.path, "/site-packages/")
 	case e.Flags.Has(effect.FlagTruncate) && c.Has(place.Vital) && !c.Has(place.Log) && !c.Has(place.Kernel|place.HostEscape):
@@ -210,57 +224,4 @@ func openMode(mode string) bool {
 	}
 
 	return false
-}
-
-var cloudDeletes = map[string][]string{
-	"aws":       {"terminate-instances", "delete-", "rb ", "rm --recursive", "deregister"},
-	"gcloud":    {" delete"},
-	"az":        {" delete"},
-	"gsutil":    {"rm -r", "rb "},
-	"kubectl":   {"delete namespace", "delete ns", "delete --all", "delete pvc", "delete pv", "delete node", "drain ", "delete all", "delete deployment", "delete statefulset"},
-	"terraform": {"destroy", "state rm"},
-	"helm":      {"uninstall", "delete"},
-	"docker":    {"system prune -a", "volume prune", "volume rm", "system prune --all", "system prune --volumes"},
-	"heroku":    {"apps:destroy", "pg:reset"},
-	"pulumi":    {"destroy"},
-	"redis-cli": {"flushall", "flushdb"},
-	"dropdb":    {""},
-	"doctl":     {" delete"},
-	"gh":        {"repo delete"},
-	"flyctl":    {"destroy"},
-	"wrangler":  {"delete"},
-	"vercel":    {"rm ", "remove"},
-	"mongosh":   {"dropdatabase"},
-	"mongo":     {"dropdatabase"},
-	"cdk":       {"destroy"},
-}
-
-func deletesCloud(f *facts, e *fact) (string, bool) {
-	verbs, ok := cloudDeletes[e.name()]
-	if !ok {
-		return "", false
-	}
-
-	var b strings.Builder
-
-	for i, a := range e.Args {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-
-		b.WriteString(strings.ToLower(a.Text))
-	}
-
-	line := b.String()
-	if strings.Contains(line, "--dry-run") || strings.Contains(line, "--help") {
-		return "", false
-	}
-
-	for _, v := range verbs {
-		if strings.Contains(line, v) {
-			return show(e.name() + " " + line), true
-		}
-	}
-
-	return "", false
 }

@@ -92,6 +92,28 @@ var scanRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "attack-tool", Category: "reverse_shell", Severity: High, CWE: "CWE-506",
+			Seen: "it runs {}, a tool for attacking other machines.", Fine: "Testing your own program would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return show(e.name()), oneOf(e.name(), "msfvenom", "msfconsole", "msfdb", "weevely", "sliver-server", "sliver-client", "koadic", "setoolkit", "beef-xss", "evil-winrm", "chisel", "ligolo-agent", "pwncat", "pwncat-cs", "villain") &&
+				!e.arg("--help", "-h", "--version", "--list", "-l")
+		}, effect.Exec),
+	},
+	{
+		Rule: Rule{
+			ID: "open-tunnel", Category: "reverse_shell", Severity: Medium, CWE: "CWE-506",
+			Seen: "it opens the sandbox to the outside through a tunnel ({}).", Fine: "Listening on a port of the sandbox would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			n := e.name()
+
+			return show(n), oneOf(n, "ngrok", "devtunnel", "localtunnel", "lt", "bore") && len(e.Args) > 0 && !e.arg("--help", "--version", "version", "config") ||
+				n == "cloudflared" && e.arg("tunnel", "access") || n == "code" && e.arg("tunnel") || oneOf(n, "ssh", "autossh") && e.arg("-R")
+		}, effect.Exec),
+	},
+	{
+		Rule: Rule{
 			ID: "packet-forging", Category: "network_scanning", Severity: High, CWE: "CWE-406",
 			Seen: "it forges, floods or sniffs packets ({}).", Fine: "Ordinary connections would be fine.",
 		},
@@ -177,6 +199,13 @@ var disruptionRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "kill-system-process", Category: "system_disruption", Severity: High, CWE: "CWE-404",
+			Seen: "it kills {}, which the sandbox needs to run.", Fine: "Killing a process you started would be fine.",
+		},
+		match: killsSystem,
+	},
+	{
+		Rule: Rule{
 			ID: "kernel-switch", Category: "system_disruption", Severity: Medium, CWE: "CWE-404",
 			Seen: "it changes a switch of the running kernel ({}).", Fine: "Reading it would be fine.",
 		},
@@ -193,6 +222,50 @@ var disruptionRules = []row{
 			return show(e.name()), oneOf(e.name(), "systemctl", "service") && e.arg("stop", "disable", "mask") && e.argHas("ssh", "network", "dbus", "systemd-", "envd", "cron", "resolv")
 		}, effect.Exec),
 	},
+}
+
+var systemProcesses = []string{"systemd", "dbus-daemon", "rsyslogd", "sshd", "cron", "crond", "journald", "NetworkManager", "envd", "udevd", "polkitd", "Xorg", "bluetoothd", "avahi-daemon", "sssd", "auditd", "init"}
+
+// systemProcess is the system's process that a name or pattern means.
+func systemProcess(pattern string) string {
+	pattern = strings.Trim(pattern, "^$/[] '\"")
+	for _, p := range systemProcesses {
+		if pattern == p || strings.HasPrefix(pattern, p+"/") || strings.HasPrefix(pattern, p+" ") {
+			return p
+		}
+	}
+
+	return ""
+}
+
+func killsSystem(f *facts) []hit {
+	var out []hit
+
+	// Which processes the snippet picks out of the list of all.
+	picked := ""
+
+	f.each(func(e *fact) {
+		if !oneOf(e.name(), "grep", "awk", "pgrep", "pidof", "egrep", "gawk", "mawk") {
+			return
+		}
+
+		for _, a := range e.Args {
+			if p := systemProcess(a.Text); p != "" && (e.name() == "pgrep" || e.name() == "pidof" || e.Data.Has(effect.TaintInfo)) {
+				picked = p
+			}
+		}
+	}, effect.Exec)
+
+	f.each(func(e *fact) {
+		switch p := systemProcess(e.Target.Text); {
+		case p != "" && e.Via != "kill" && e.Data.Text != "0":
+			out = append(out, hit{e.Span, show(p)})
+		case picked != "" && !e.Target.IsConst() && e.Data.Text != "0" && e.Target.Ref != "!":
+			out = append(out, hit{e.Span, show(picked)})
+		}
+	}, effect.Kill)
+
+	return out
 }
 
 func halts(f *facts, e *fact) (string, bool) {
@@ -222,10 +295,21 @@ func halts(f *facts, e *fact) (string, bool) {
 var surveillanceRules = []row{
 	{
 		Rule: Rule{
-			ID: "capture-user", Category: "surveillance", Severity: Medium, CWE: "CWE-200",
+			ID: "log-keys", Category: "surveillance", Severity: High, CWE: "CWE-200",
 			Seen: "it records the user's {}.", Fine: "Working on data you were given would be fine.",
 		},
-		match: matching(func(f *facts, e *fact) (string, bool) { return e.Target.Text, true }, effect.Capture),
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return e.Target.Text, oneOf(e.Target.Text, "keyboard", "camera", "microphone")
+		}, effect.Capture),
+	},
+	{
+		Rule: Rule{
+			ID: "capture-screen", Category: "surveillance", Severity: Medium, CWE: "CWE-200",
+			Seen: "it records the user's {}.", Fine: "Working on data you were given would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			return e.Target.Text, oneOf(e.Target.Text, "screen", "clipboard")
+		}, effect.Capture),
 	},
 	{
 		Rule: Rule{

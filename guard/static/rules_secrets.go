@@ -37,7 +37,7 @@ var credentialRules = []row{
 			ID: "credential-tool", Category: "credential_theft", Severity: High, CWE: "CWE-522",
 			Seen: "it runs {}, a tool for stealing or guessing credentials.", Fine: "Testing your own code with test credentials would be fine.",
 		},
-		match: matching(credentialTool, effect.Exec),
+		match: matching(credentialTool, effect.Exec, effect.Receive),
 	},
 	{
 		Rule: Rule{
@@ -82,7 +82,7 @@ func readsSecret(f *facts, e *fact) (string, bool) {
 
 var searchNames = []string{
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".pem", ".ppk", ".p12", ".pfx", ".kdbx", "wallet.dat", ".gnupg", ".aws", "credentials", ".netrc", ".git-credentials",
-	".pgp", ".gpg", ".key", "shadow", "*.wallet", "keystore", ".ssh", "mnemonic", "seed phrase", "private key", ".env", "*.ovpn",
+	".pgp", ".gpg", ".key", "shadow", "*.wallet", "keystore", ".ssh", "mnemonic", "seed phrase", "private key", ".env", "*.ovpn", ".mozilla", "google-chrome", "places.sqlite", "login data", "cookies.sqlite", "logins.json", "key4.db",
 }
 
 var searchWords = []string{"password", "passwd", "secret", "mnemonic", "private key", "seed", "api_key", "apikey", "aws_access", "begin rsa", "token", "pass", "pwd"}
@@ -166,8 +166,19 @@ var credentialTools = setOf("mimipenguin", "lazagne", "laZagne.py", "laZagne", "
 	"traitor", "dirtycow", "sucrack", "sudo_killer.sh", "impacket-secretsdump", "secretsdump.py", "bettercap", "ettercap")
 
 func credentialTool(f *facts, e *fact) (string, bool) {
+	if e.Kind == effect.Receive {
+		base := path.Base(e.Target.Text)
+
+		return show(base), credentialTools[base]
+	}
+
 	if e.arg("--help", "-h", "--version") {
 		return "", false
+	}
+
+	if e.name() == "sshpass" {
+		// One password for one host is a way to log in; a list of them is a guess.
+		return show("sshpass"), e.Flags.Has(effect.FlagLoop)
 	}
 
 	if credentialTools[e.name()] {

@@ -67,6 +67,11 @@ func persistsStartup(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	// Appending to whatever a search of the whole system finds infects it.
+	if e.Kind == effect.Write && e.Target.Text == "/"+effect.HoleText && e.Target.Ref == "" && e.Flags.Has(effect.FlagLoop) {
+		return show("/*"), true
+	}
+
 	if e.class.Has(place.Startup) && !(e.Kind == effect.Write && e.Flags.Has(effect.FlagTruncate) && e.Data.IsEmpty()) {
 		return show(e.path), !strings.HasPrefix(e.path, "/etc/apt/apt.conf.d") && !strings.HasPrefix(e.path, "/etc/ld.so.conf.d")
 	}
@@ -85,11 +90,16 @@ func persistsProfile(f *facts, e *fact) (string, bool) {
 		return show(e.path), strings.Contains(e.Data.Text, "import ") && strings.ContainsAny(e.Data.Text, ";(")
 	}
 
-	if e.Data.Has(effect.TaintDownload|effect.TaintNetwork|effect.TaintDecoded) && !strings.Contains(e.path, ".git/hooks/") {
+	if (e.Data.Has(effect.TaintDownload|effect.TaintNetwork) || e.Data.Has(effect.TaintDecoded) && e.Data.IsUnknown()) && !strings.Contains(e.path, ".git/hooks/") {
 		return show(e.path), !onlyTrusted(e.Data.Origins())
 	}
 
-	return show(e.path), startsProgram(e.Data.Text)
+	// What the code does not show cannot be judged.
+	if e.Data.IsUnknown() && e.Data.Taint&(effect.TaintFile|effect.TaintOutput) == 0 && e.Kind == effect.Write && e.Via != "sed -i" && strings.Contains(e.path, "/.") && byPath(e.path) == "bash" {
+		return show(e.path), true
+	}
+
+	return show(e.path), byPath(e.path) != "python" && startsProgram(e.Data.Text)
 }
 
 func onlyTrusted(origins []string) bool {
@@ -142,14 +152,16 @@ func hijacks(f *facts, e *fact) (string, bool) {
 	}
 
 	name, text := e.Args[0].Text, e.Args[1].Text
+	words := strings.Fields(text)
+	if len(words) > 0 && strings.HasPrefix(words[0], "/tmp/") {
+		return show(name), true
+	}
+
 	if strings.Contains(text, name) {
 		return "", false
 	}
 
-	words := strings.Fields(text)
-
-	return show(name), len(words) > 0 && oneOf(words[0], "rm", "curl", "wget", "nc", "bash", "sh", "eval", "shutdown", "reboot", "dd", "kill", "killall", "chmod", "mv") ||
-		len(words) > 0 && strings.HasPrefix(words[0], "/tmp/")
+	return show(name), len(words) > 0 && oneOf(words[0], "rm", "curl", "wget", "nc", "bash", "sh", "eval", "shutdown", "reboot", "dd", "kill", "killall", "chmod", "mv")
 }
 
 var accountTools = setOf("useradd", "adduser", "usermod", "chpasswd", "chsh", "passwd", "visudo", "gpasswd", "groupmod", "vipw", "pw", "newusers")
@@ -296,8 +308,8 @@ func escapes(f *facts, e *fact) (string, bool) {
 			return "", false
 		}
 
-		if e.arg("--privileged", "--pid=host", "--userns=host", "--ipc=host") || e.argHas("SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE", "docker.sock") && e.argHas("cap-add", "/") {
-			return show(n + " run"), e.arg("--privileged", "--pid=host") && mountsHost(e) || e.argHas("SYS_ADMIN", "SYS_MODULE", "docker.sock")
+		if e.arg("--privileged") && e.arg("--pid=host", "--ipc=host", "--userns=host") || e.argHas("SYS_ADMIN", "SYS_MODULE") && e.arg("--cap-add") || e.argHas("docker.sock:") {
+			return show(n + " run"), true
 		}
 
 		return show(n + " run -v /:"), mountsHost(e)

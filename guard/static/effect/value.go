@@ -51,6 +51,9 @@ const (
 	TaintRandom
 	// TaintSocket is not content but a socket, or its descriptor.
 	TaintSocket
+	// TaintEncoded was put into an encoding (base64, hex), as data is that is to
+	// leave unnoticed or inside another format.
+	TaintEncoded
 )
 
 var taintNames = []struct {
@@ -71,6 +74,7 @@ var taintNames = []struct {
 	{TaintPickle, "pickle"},
 	{TaintRandom, "random"},
 	{TaintSocket, "socket"},
+	{TaintEncoded, "encoded"},
 }
 
 // Any says whether any source of x is set.

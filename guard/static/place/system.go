@@ -24,7 +24,7 @@ var removable = []string{
 
 // vitalBelow are the trees of which no file may go.
 var vitalBelow = []string{
-	"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/dev", "/var/lib/dpkg",
+	"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var/lib/dpkg",
 	"/var/lib/rpm", "/var/spool", "/var/mail",
 }
 
@@ -39,7 +39,7 @@ func system(p string) Class {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)
 
-	if trees[p] || isGlobAll(base) && trees[dir] && !IsTemp(dir) {
+	if trees[p] || isGlobAll(base) && trees[dir] && !IsTemp(dir) || dir == "/var" && base != "tmp" && base != "crash" {
 		c |= Tree | Vital
 	}
 
@@ -95,8 +95,7 @@ func kernel(p string) Class {
 	case p == "/proc/sysrq-trigger", p == "/proc/sys/kernel/sysrq", p == "/proc/sys/kernel/randomize_va_space",
 		p == "/proc/sys/kernel/modprobe", p == "/sys/power/state":
 		return Kernel
-	case p == "/proc/sys/kernel/core_pattern", strings.HasSuffix(p, "/release_agent"), strings.HasSuffix(p, "/uevent_helper"),
-		strings.HasSuffix(p, "/notify_on_release"), under(p, "/proc/1/root"), under(p, "/proc/1/ns"), under(p, "/proc/1/cwd"):
+	case p == "/proc/sys/kernel/core_pattern", under(p, "/proc/1/root"), under(p, "/proc/1/ns"), under(p, "/proc/1/cwd"):
 		return HostEscape
 	case strings.HasSuffix(p, "/docker.sock"), strings.HasSuffix(p, "/containerd.sock"), strings.HasSuffix(p, "/crio.sock"):
 		return HostEscape

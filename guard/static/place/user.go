@@ -137,6 +137,8 @@ func byName(p string) Class {
 	switch base {
 	case "sitecustomize.py", "usercustomize.py":
 		c |= SelfRunning
+	case "release_agent", "notify_on_release", "uevent_helper":
+		c |= HostEscape
 	}
 
 	if strings.Contains(p, ".git/hooks/") && !strings.HasSuffix(base, ".sample") {

@@ -311,7 +311,7 @@ func findTests(args []effect.Value) (names []string, filtered bool) {
 				i++
 			}
 		case "-regex", "-iregex", "-newer", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-size", "-user", "-group", "-perm",
-			"-empty", "-nouser", "-nogroup", "-uid", "-gid", "-inum", "-links", "-samefile", "-newermt", "-lname":
+			"-empty", "-type", "-nouser", "-nogroup", "-uid", "-gid", "-inum", "-links", "-samefile", "-newermt", "-lname":
 			filtered = true
 		}
 	}

@@ -63,12 +63,13 @@ func (m *Machine) fileOrStdin(c *Call, p effect.Value) effect.Value {
 		return c.Stdin
 	}
 
-	return m.Read(p, c.Span, c.Flags, Base(c.Name.Text))
+	// Even if the script wrote the file itself: what leaves is a file.
+	return m.Read(p, c.Span, c.Flags, Base(c.Name.Text)).From(effect.TaintFile, place.Resolve(p.Text, m.Cwd))
 }
 
 const curlLong = " data data-binary data-raw data-urlencode data-ascii json form form-string upload-file output header request user user-agent referer cookie " +
 	"cookie-jar url proxy max-time connect-timeout retry retry-delay range write-out cacert cert key resolve interface limit-rate config dump-header " +
-	"preproxy socks5 socks5-hostname unix-socket oauth2-bearer mail-from mail-rcpt quote url-query variable output-dir time-cond connect-to dns-servers aws-sigv4 "
+	"preproxy socks5 socks5-hostname unix-socket oauth2-bearer mail-from mail-rcpt quote url-query variable proto proto-redir tls-max output-dir time-cond connect-to dns-servers aws-sigv4 "
 
 func curl(m *Machine, c *Call) effect.Value {
 	o := getopt(c.Args, "AbcCdDeEFHKmoPQrtTuUwxXyYz", curlLong)

@@ -512,10 +512,10 @@ func decoder(kind string, decode func(string) (string, bool), encode func(string
 
 		if !decoding {
 			if v.IsConst() && encode != nil {
-				return withText(v, encode(v.Text)+"\n")
+				return withText(v, encode(v.Text)+"\n").With(effect.TaintEncoded)
 			}
 
-			return opaque(v)
+			return opaque(v).With(effect.TaintEncoded)
 		}
 
 		out := opaque(v)

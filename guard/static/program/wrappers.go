@@ -44,8 +44,8 @@ func init() {
 		"proot":                prefix("rbwq", "", 0, effect.FlagElsewhere),
 		"fakeroot":             prefix("lsib", "", 0, 0),
 		"fakechroot":           prefix("", "", 0, 0),
-		"unshare":              prefix("RwSG", " root wd setuid setgid map-user map-group propagation setgroups ", 0, 0),
-		"nsenter":              prefix("tSGrw", " target setuid setgid ", 0, 0),
+		"unshare":              recorded(prefix("RwSG", " root wd setuid setgid map-user map-group propagation setgroups ", 0, 0)),
+		"nsenter":              recorded(prefix("tSGrw", " target setuid setgid ", 0, 0)),
 		"setarch":              prefix("", "", 1, 0),
 		"linux32":              prefix("", "", 0, 0),
 		"linux64":              prefix("", "", 0, 0),
@@ -56,16 +56,16 @@ func init() {
 		"valgrind":             prefix("", "", 0, 0),
 		"catchsegv":            prefix("", "", 0, 0),
 		"rlwrap":               prefix("bcCDfFgHlmMNoOPqsSt", "", 0, 0),
-		"torsocks":             prefix("aup", "", 0, 0),
+		"torsocks":             recorded(prefix("aup", "", 0, 0)),
 		"torify":               prefix("", "", 0, 0),
-		"proxychains":          prefix("f", "", 0, 0),
-		"proxychains4":         prefix("f", "", 0, 0),
+		"proxychains":          recorded(prefix("f", "", 0, 0)),
+		"proxychains4":         recorded(prefix("f", "", 0, 0)),
 		"tsocks":               prefix("", "", 0, 0),
-		"sshpass":              prefix("pfdP", "", 0, 0),
+		"sshpass":              recorded(prefix("pfdP", "", 0, 0)),
 		"tini":                 prefix("pe", "", 0, 0),
 		"dumb-init":            prefix("r", "", 0, 0),
 		"catatonit":            prefix("", "", 0, 0),
-		"systemd-run":          prefix("pEMuHtgr", " unit property setenv slice description uid gid nice working-directory on-active on-boot on-calendar timer-property machine host ", 0, 0),
+		"systemd-run":          recorded(prefix("pEMuHtgr", " unit property setenv slice description uid gid nice working-directory on-active on-boot on-calendar timer-property machine host ", 0, 0)),
 		"systemd-inhibit":      prefix("", " what who why mode ", 0, 0),
 		"dbus-run-session":     prefix("", " config-file dbus-daemon ", 0, 0),
 		"ssh-agent":            prefix("atE", "", 0, 0),
@@ -114,6 +114,20 @@ func init() {
 func prefix(short, long string, skip int, flags effect.Flag) wrapper {
 	return func(m *Machine, c *Call) (Call, bool) {
 		return after(c, c.Args, short, long, skip, flags)
+	}
+}
+
+// recorded is a wrapper whose own start matters too.
+func recorded(w wrapper) wrapper {
+	return func(m *Machine, c *Call) (Call, bool) {
+		m.exec(c, Base(c.Name.Text))
+
+		in, ok := w(m, c)
+		if !ok {
+			in, ok = Call{Name: effect.Const("true"), Span: c.Span}, true
+		}
+
+		return in, ok
 	}
 }
 

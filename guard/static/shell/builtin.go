@@ -286,7 +286,7 @@ func mkfifo(e *eval, c *program.Call) (effect.Value, bool) {
 	}
 
 	for _, a := range c.Args {
-		if strings.HasPrefix(a.Text, "-") || a.Text == "p" {
+		if strings.HasPrefix(a.Text, "-") || a.Text == "p" && c.Name.Text == "mknod" {
 			continue
 		}
 

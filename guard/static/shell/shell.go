@@ -56,6 +56,8 @@ type eval struct {
 	depth int
 	calls int
 	fifos map[string]bool
+	// pipeIn is the standard input of the statement at work, for >(…).
+	pipeIn effect.Value
 }
 
 // variable is a scalar or an array.
@@ -284,6 +286,14 @@ func (e *eval) binary(c *syntax.BinaryCmd, stdin effect.Value, piped bool) effec
 		switch b.Op {
 		case syntax.Pipe, syntax.PipeAll:
 			out = e.stmt(b.Y, out, true)
+		case syntax.OrStmt:
+			// One of both prints; the first that is known to.
+			alt := e.stmt(b.Y, stdin, piped)
+			if out.IsEmpty() || out.IsUnknown() && alt.IsConst() && !alt.IsEmpty() && out.Taint == effect.TaintOutput {
+				out = alt
+			} else {
+				out.Taint |= alt.Taint
+			}
 		default:
 			out = effect.Concat(out, e.stmt(b.Y, stdin, piped))
 		}

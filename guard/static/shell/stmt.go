@@ -46,6 +46,8 @@ func (e *eval) stmt(s *syntax.Stmt, stdin effect.Value, piped bool) effect.Value
 		e.flags |= effect.FlagBackground
 	}
 
+	e.pipeIn = stdin
+
 	var io streams
 
 	for _, r := range s.Redirs {

@@ -442,7 +442,7 @@ func (e *eval) procSubst(p *syntax.ProcSubst) effect.Value {
 	defer func() { e.calls-- }()
 
 	if p.Op == syntax.CmdOut {
-		e.stmts(p.Stmts, effect.Unknown(effect.TaintOutput), true)
+		e.stmts(p.Stmts, e.pipeIn, true)
 
 		return effect.Const("/dev/fd/63")
 	}

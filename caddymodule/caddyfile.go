@@ -43,7 +43,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			memory                <size>|off
 //			output                <size>|off
 //		}
-//		network     blocked | allow <preset|host|address|cidr...>
+//		network     blocked | allow <preset|host|address|cidr...> | allow internet
 //		templates   <id...>
 //		ports       <port|first-last...>
 //		persistence deny | allow [pause] [snapshot] [fork]

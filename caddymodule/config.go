@@ -90,8 +90,9 @@ type Limits struct {
 
 // Network is what sandboxes may reach.
 type Network struct {
-	// Allow lists hosts ("api.example.com", "*.example.com"), addresses and CIDR
-	// blocks, and the preset "packages": the usual package hosts. Private ranges
+	// Allow lists hosts ("api.example.com", "*.example.com"), addresses, CIDR
+	// blocks, the preset "packages" (the usual package hosts), or "internet" alone,
+	// which leaves the network to the client. Private ranges
 	// and metadata addresses are refused. Empty: nothing may be reached.
 	Allow []string `json:"allow,omitempty"`
 }

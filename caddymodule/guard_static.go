@@ -61,8 +61,15 @@ func staticOptions(s *Static) []option {
 			}},
 		{name: "disable", syntax: "RULE…", fallback: "none", doc: "Rules that are switched off, by id; `e2bguard check --rules` lists them.",
 			set: func(d *caddyfile.Dispenser) (err error) {
-				s.Disable, err = some(d, "download-and-execute")
-				return err
+				if s.Disable, err = some(d, "become-root"); err != nil {
+					return err
+				}
+				for _, id := range s.Disable {
+					if _, known := static.RuleByID(id); !known {
+						return d.Errf("disable %s: there is no such rule; `e2bguard check --rules` lists them", id)
+					}
+				}
+				return nil
 			}},
 	}
 }

@@ -83,9 +83,14 @@ const steps = [
   ['sleep for a minute', 'commands.run', 'stopped', command('exec sleep 60')],
 ]
 
-/** A refusal says so; anything else that ended a command was a limit. */
-function status(error) {
-  return !error.ran && /blocked|refused|denied|not allowed|policy/i.test(error.message) && !/limit/i.test(error.message) ? 'block' : 'stopped'
+/**
+ * What an exception means: the gateway signs what it refuses, and a stop is a
+ * limit that ended what ran already. Anything else is neither.
+ */
+function status(error, expected) {
+  const signed = /\[e2bguard request \w+\]/.test(error.message)
+  if (expected === 'stopped') return error.ran || (signed && /limit|wall clock/i.test(error.message)) ? 'stopped' : 'error'
+  return signed ? 'block' : 'error'
 }
 
 /** Breaks text at spaces into lines of at most width characters. */
@@ -121,7 +126,7 @@ for (const [tried, surface, expected, run] of steps) {
     text = String(await run() ?? '')
     got = 'pass'
   } catch (error) {
-    got = status(error)
+    got = status(error, expected)
     text = `${error.name}: ${error.message}${error.stderr ? ` ${error.stderr.trim().split('\n').at(-1)}` : ''}`
   }
   const ok = got === expected

@@ -51,7 +51,7 @@ process.once('exit', () => { for (const child of children) child.kill('SIGKILL')
 
 /**
  * Runs the binary with args until stop() and resolves once it listens on port.
- * Its output is kept in the child's `output`.
+ * Its output is kept in the child's `output`; stop() fails if it panicked.
  */
 export async function serve(args, { port, env = {}, cwd } = {}) {
   const child = spawn(binary, args, {
@@ -61,7 +61,9 @@ export async function serve(args, { port, env = {}, cwd } = {}) {
   })
   children.add(child)
   child.output = ''
+  child.unref() // A test that fails before its stop() must not hang the runner.
   for (const stream of [child.stdout, child.stderr]) {
+    stream.unref()
     stream.setEncoding('utf8')
     stream.on('data', (text) => { child.output += text })
   }
@@ -71,6 +73,7 @@ export async function serve(args, { port, env = {}, cwd } = {}) {
     const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
     await ended
     clearTimeout(timer)
+    if (/panic|goroutine \d+ \[/.test(child.output)) throw new Error(`${args[0]} panicked:\n${child.output}`)
   }
   try {
     await listening(child, port, Date.now() + 30_000)
@@ -79,4 +82,10 @@ export async function serve(args, { port, env = {}, cwd } = {}) {
     throw error
   }
   return child
+}
+
+/** Stops what was started, all of it whatever fails, and then fails if any did. */
+export async function stopAll(...started) {
+  const outcomes = await Promise.allSettled(started.filter(Boolean).map((one) => one.stop()))
+  for (const { reason } of outcomes) if (reason) throw reason
 }

@@ -24,6 +24,6 @@ export async function rejection(promise) {
 /** A refusal tells the agent the reason, what it means, and an id to quote. */
 export function assertRefusal(text, ...reasons) {
   for (const reason of reasons) assert.match(text, reason)
-  assert.match(text, /do not retry|instead|ask |allow/i, `nothing tells the agent what to do: ${text}`)
+  assert.match(text, /do not retry|instead|ask |allow|use |set /i, `nothing tells the agent what to do: ${text}`)
   assert.match(text, /request[ _-]?(id)?[ =:]*[\w-]{6,}/i, `no request id in: ${text}`)
 }

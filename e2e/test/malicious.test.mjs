@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Sandbox } from '@e2b/code-interpreter'
 import { startGateway } from '../harness/gateway.mjs'
+import { stopAll } from '../harness/process.mjs'
 import { assertRefusal, rejection, urlForm } from '../harness/sdk.mjs'
 import { startUpstream } from '../harness/upstream.mjs'
 import { benign, malicious } from '../scenarios/malicious.mjs'
@@ -22,8 +23,7 @@ before(async () => {
 })
 after(async () => {
   await sandbox?.kill()
-  await gateway?.stop()
-  await upstream?.stop()
+  await stopAll(gateway, upstream)
 })
 
 /** Ways to have `code` of a language run; each resolves with the refusal's text. */

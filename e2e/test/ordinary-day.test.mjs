@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { Sandbox } from '@e2b/code-interpreter'
 import { startEmulator } from '../harness/emulator.mjs'
 import { startGateway } from '../harness/gateway.mjs'
-import { freePort } from '../harness/process.mjs'
+import { freePort, stopAll } from '../harness/process.mjs'
 import { rejection, urlForm } from '../harness/sdk.mjs'
 
 const wallClock = 3_000
@@ -23,8 +23,7 @@ before(async () => {
 })
 after(async () => {
   await sandbox?.kill()
-  await gateway?.stop()
-  await emulator?.stop()
+  await stopAll(gateway, emulator)
 })
 
 describe('an ordinary day', () => {

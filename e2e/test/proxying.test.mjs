@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Sandbox } from '@e2b/code-interpreter'
 import { startGateway } from '../harness/gateway.mjs'
+import { stopAll } from '../harness/process.mjs'
 import { rejection, urlForm } from '../harness/sdk.mjs'
 import { endEvent, startEvent, startUpstream, stdoutEvent } from '../harness/upstream.mjs'
 
@@ -15,8 +16,7 @@ async function between(handlers, body) {
     const sandbox = await Sandbox.create(urlForm(gateway))
     await body(sandbox, gateway, upstream)
   } finally {
-    await gateway.stop()
-    await upstream.stop()
+    await stopAll(gateway, upstream)
   }
 }
 

@@ -6,6 +6,7 @@ import { Sandbox as Interpreter } from '@e2b/code-interpreter'
 import { Sandbox, SandboxError, Template } from 'e2b'
 import { startEmulator } from '../harness/emulator.mjs'
 import { startGateway } from '../harness/gateway.mjs'
+import { stopAll } from '../harness/process.mjs'
 import { assertRefusal, rejection, urlForm } from '../harness/sdk.mjs'
 
 let emulator
@@ -23,10 +24,8 @@ before(async () => {
 })
 
 after(async () => {
-  await sandbox?.kill()
-  await interpreter?.kill()
-  await gateway?.stop()
-  await emulator?.stop()
+  await Promise.all([sandbox?.kill(), interpreter?.kill()])
+  await stopAll(gateway, emulator)
 })
 
 /** Runs body and proves by the emulator's record that nothing it did was forwarded. */

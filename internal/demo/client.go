@@ -36,8 +36,6 @@ type client struct {
 
 // answer is what came of one call.
 type answer struct {
-	// Status is pass, block (a refusal, with its reason) or stopped (it ran, and
-	// a limit ended it).
 	Status status
 	// Text is the reason of a block or stop, or the output of a pass.
 	Text string
@@ -47,9 +45,20 @@ type status string
 
 const (
 	pass    status = "pass"
-	block   status = "block"
-	stopped status = "stopped"
+	block   status = "block"   // The gateway refused it, and says why.
+	stopped status = "stopped" // It ran, and a limit ended it.
+	failed  status = "error"   // Anything else.
 )
+
+// refused is the answer for an error that a client was shown: a block only if
+// the gateway signed it.
+func refused(text string) answer {
+	const signature = "[e2bguard request "
+	if strings.Contains(text, signature) {
+		return answer{block, text}
+	}
+	return answer{failed, text}
+}
 
 // request sends one request; with port, to the sandbox.
 func (c *client) request(ctx context.Context, method, path string, port int, contentType string, body []byte) (*http.Response, error) {
@@ -100,7 +109,7 @@ func readREST(resp *http.Response, result any) (answer, error) {
 		if json.Unmarshal(data, &refusal) != nil || refusal.Message == "" {
 			refusal.Message = string(data)
 		}
-		return answer{block, fmt.Sprintf("%d: %s", resp.StatusCode, refusal.Message)}, nil
+		return refused(fmt.Sprintf("%d: %s", resp.StatusCode, refusal.Message)), nil
 	}
 	if result != nil {
 		if err := json.Unmarshal(data, result); err != nil {
@@ -211,7 +220,7 @@ func readEnd(payload []byte, started bool, output string) (answer, error) {
 	case started:
 		return answer{stopped, end.Error.Code + ": " + end.Error.Message}, nil
 	default:
-		return answer{block, end.Error.Code + ": " + end.Error.Message}, nil
+		return refused(end.Error.Code + ": " + end.Error.Message), nil
 	}
 }
 
@@ -268,7 +277,7 @@ func (c *client) execute(ctx context.Context, language, code string) (answer, er
 		case "stdout", "result":
 			output.WriteString(event.Text)
 		case "error":
-			return answer{block, event.Name + ": " + event.Value}, nil
+			return refused(event.Name + ": " + event.Value), nil
 		case "end_of_execution":
 			return answer{pass, strings.TrimSpace(output.String())}, nil
 		}

@@ -25,15 +25,16 @@ func TestReadStart(t *testing.T) {
 		hello   = `{"event":{"data":{"stdout":"aGVsbG8K"}}}`
 		ended   = `{"event":{"end":{"exited":true,"status":"exit status 0"}}}`
 		killed  = `{"event":{"end":{"exitCode":-1,"status":"signal: CPU time limit exceeded"}}}`
-		refused = `{"error":{"code":"permission_denied","message":"Blocked"}}`
+		refused = `{"error":{"code":"permission_denied","message":"Blocked [e2bguard request x]"}}`
 	)
 	for name, tc := range map[string]struct {
 		stream string
 		want   answer
 	}{
 		"a command that ends well":       {frames(0, started, 0, hello, 0, ended, 2, "{}"), answer{pass, "hello"}},
-		"a refusal before it started":    {frames(2, refused), answer{block, "permission_denied: Blocked"}},
-		"a limit while it ran":           {frames(0, started, 0, hello, 2, refused), answer{stopped, "permission_denied: Blocked"}},
+		"a refusal before it started":    {frames(2, refused), answer{block, "permission_denied: Blocked [e2bguard request x]"}},
+		"a refusal of somebody else's":   {frames(2, `{"error":{"code":"unknown","message":"no"}}`), answer{failed, "unknown: no"}},
+		"a limit while it ran":           {frames(0, started, 0, hello, 2, refused), answer{stopped, "permission_denied: Blocked [e2bguard request x]"}},
 		"a limit the system enforced":    {frames(0, started, 0, killed), answer{stopped, "(signal: CPU time limit exceeded)"}},
 		"a keepalive changes nothing":    {frames(0, started, 0, `{"event":{"keepalive":{}}}`, 0, ended, 2, "{}"), answer{pass, ""}},
 		"fields it does not know change": {frames(0, started, 0, hello, 0, ended, 2, `{"metadata":{}}`), answer{pass, "hello"}},

@@ -57,18 +57,25 @@ type line struct {
 	Changed   string  `json:"changed"`
 	Took      float64 `json:"took"`
 	Subjects  []struct {
-		Kind  string `json:"kind"`
-		Guard string `json:"guard"`
+		Kind   string `json:"kind"`
+		Ruling struct {
+			Verdict struct {
+				Decision string `json:"decision"`
+				Guard    string `json:"guard"`
+			} `json:"verdict"`
+		} `json:"ruling"`
 	} `json:"subjects"`
 }
 
 func (l line) String() string {
-	fields := []string{fmt.Sprintf("%-6s %-22s", l.Decision, l.Operation), "request_id=" + l.RequestID}
-	if l.Decision == "" {
-		fields[0] = fmt.Sprintf("%-6s %-22s", "cut", l.Operation)
+	decision := l.Decision
+	if decision == "" {
+		decision = l.Msg
 	}
+	fields := []string{fmt.Sprintf("%-6s  %-16s", decision, l.Operation), "request_id=" + l.RequestID}
 	for _, subject := range l.Subjects {
-		fields = append(fields, fmt.Sprintf("%s→%s", subject.Kind, subject.Guard))
+		verdict := subject.Ruling.Verdict
+		fields = append(fields, fmt.Sprintf("%s: %s by %s", subject.Kind, verdict.Decision, verdict.Guard))
 	}
 	if l.Code != "" {
 		fields = append(fields, "code="+l.Code)
@@ -76,8 +83,11 @@ func (l line) String() string {
 	if l.Changed != "" {
 		fields = append(fields, "changed="+l.Changed)
 	}
-	took := time.Duration(l.Took * float64(time.Second)).Round(time.Microsecond)
-	return strings.Join(append(fields, "took="+took.String()), "  ")
+	if l.Took > 0 {
+		took := time.Duration(l.Took * float64(time.Second)).Round(time.Microsecond)
+		fields = append(fields, "took="+took.String())
+	}
+	return strings.Join(fields, "  ")
 }
 
 // print shows every line in short, and the last block as it was logged.

@@ -66,6 +66,7 @@ func TestEveryAttackOfTheScenarioCarriesTheMark(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		bodies = append(bodies, string(body))
 		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "[e2bguard request x]")
 	}))
 	defer server.Close()
 	for _, step := range scenario {

@@ -13,6 +13,9 @@ import (
 const adminWarning = "Caddy's admin endpoint listens on TCP, where any process of this host (in Kubernetes: any container of the pod) " +
 	"can change the configuration and so switch e2b_guard off; write `admin unix//run/e2bguard/admin.sock` or `admin off` in the global options"
 
+// adaptLogger is where warnings about a Caddyfile go, for tests to replace.
+var adaptLogger = func() *zap.Logger { return caddy.Log().Named("http.handlers.e2b_guard") }
+
 const adminWarnedKey = "e2b_guard.admin_warned"
 
 // adminWarned keeps the warning of Provision quiet after that of the Caddyfile,
@@ -39,7 +42,7 @@ func warnAdmin(h httpcaddyfile.Helper) {
 	}
 	adminWarned.Store(true)
 	if overTCP(listen) {
-		caddy.Log().Named("http.handlers.e2b_guard").Warn(adminWarning, zap.String("admin", listen))
+		adaptLogger().Warn(adminWarning, zap.String("admin", listen))
 	}
 }
 

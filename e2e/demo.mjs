@@ -89,7 +89,7 @@ const steps = [
  */
 function status(error, expected) {
   const signed = /\[e2bguard request \w+\]/.test(error.message)
-  if (expected === 'stopped') return error.ran || (signed && /limit|wall clock/i.test(error.message)) ? 'stopped' : 'error'
+  if (expected === 'stopped') return error.ran || (signed && /limit|as long as policy/i.test(error.message)) ? 'stopped' : 'error'
   return signed ? 'block' : 'error'
 }
 

@@ -27,3 +27,17 @@ export function assertRefusal(text, ...reasons) {
   assert.match(text, /do not retry|instead|ask |allow|use |set /i, `nothing tells the agent what to do: ${text}`)
   assert.match(text, /request[ _-]?(id)?[ =:]*[\w-]{6,}/i, `no request id in: ${text}`)
 }
+
+/** Polls until check resolves to a true value, and returns it; fails after a few seconds. */
+export async function eventually(check, what, patience = 3_000) {
+  for (const deadline = Date.now() + patience; ;) {
+    const value = await check()
+    if (value) return value
+    assert.ok(Date.now() < deadline, `still not: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** Waits until no process of the sandbox has the text among its arguments. */
+export const gone = (sandbox, text) =>
+  eventually(async () => !(await sandbox.commands.list()).some(({ args }) => args.join(' ').includes(text)), `"${text}" gone`)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +27,12 @@ import (
 	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if upstream := os.Getenv(forwardOnceEnv); upstream != "" {
+		os.Exit(forwardOnce(upstream))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // received is one request as the upstream saw it.
 type received struct {
@@ -203,6 +210,16 @@ func vault(cfg *Config) {
 		{Name: "team-a", Key: redact.NewSecret("e2b_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")},
 		{Name: "team-b", Key: redact.NewSecret("e2b_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")},
 	}
+}
+
+func gzipped(t *testing.T, s string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, s)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes()
 }
 
 // newStreamingHouse is a house whose upstream reads the body itself; held, if

@@ -5,10 +5,11 @@ SHELL := /usr/bin/env bash
 MAKEFLAGS += --no-print-directory
 
 BINARY := bin/e2bguard
-# The tags leave out what Caddy's certificate storage does not need here; they
-# are xcaddy's, so that both builds share a cache.
-TAGS := nobadger,nomysql,nopgx
-BUILD := CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '-s -w'
+# The flags are xcaddy's, so that all builds and tests share a cache; the tags
+# leave out databases that Caddy's certificate authority could use.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -tags=nobadger,nomysql,nopgx
+BUILD := go build -ldflags '-s -w'
 # Packages too heavy for the race detector: they compile all of Caddy, or measure.
 HEAVY := /(caddymodule|cmd/e2bguard|deploy/.*|internal/bench)$$
 
@@ -39,7 +40,7 @@ vet:
 
 .PHONY: test-go
 test-go: build
-	go test -race $$(go list ./... | grep -vE '$(HEAVY)')
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vE '$(HEAVY)')
 	E2BGUARD_BIN=$(CURDIR)/$(BINARY) go test $$(go list ./... | grep -E '$(HEAVY)')
 
 .PHONY: test-e2e

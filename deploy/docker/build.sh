@@ -8,7 +8,7 @@ OUT=${OUT:-bin/image}
 rm -rf "$OUT"
 install -d -m 0755 "$OUT/usr/bin" "$OUT/etc/e2bguard" "$OUT/etc/ssl/certs"
 install -d -m 1777 "$OUT/tmp"
-CGO_ENABLED=0 go build -trimpath -tags nobadger,nomysql,nopgx -ldflags '-s -w' -o "$OUT/usr/bin/e2bguard" ./cmd/e2bguard
+CGO_ENABLED=0 go build -trimpath -tags=nobadger,nomysql,nopgx -ldflags '-s -w' -o "$OUT/usr/bin/e2bguard" ./cmd/e2bguard
 chmod 0755 "$OUT/usr/bin/e2bguard"
 install -m 0644 deploy/docker/Caddyfile "$OUT/etc/e2bguard/Caddyfile"
 install -m 0644 /etc/ssl/certs/ca-certificates.crt "$OUT/etc/ssl/certs/ca-certificates.crt"

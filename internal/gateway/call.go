@@ -23,6 +23,8 @@ type call struct {
 	id      string
 	started time.Time
 	outcome *Outcome
+	// clientBody is the request's body as the client sends it.
+	clientBody *clientBody
 
 	// identify
 	target  route.Target
@@ -141,24 +143,15 @@ func (c *call) refuse(ref *refusal.Refusal) {
 	if path == "" {
 		path = c.r.URL.Path
 	}
-	c.leaveBody()
+	c.clientBody.leave(c)
 	refusal.Write(c.w, refusal.FormFor(string(c.target.Plane), path, c.r.Header), ref)
-}
-
-// leaveBody is for a call that is answered while its body is not read to the end.
-// Over HTTP/1 net/http would read on before it lets the answer go, and after it
-// too: a client that waits for its answer would wait for ever, and one that sends
-// nothing more would hold its connection.
-func (c *call) leaveBody() {
-	ctl := http.NewResponseController(c.w)
-	_ = ctl.EnableFullDuplex()
-	_ = ctl.SetReadDeadline(time.Now().Add(c.g.bodies.Config().ReadTimeout))
 }
 
 func (c *call) close() {
 	if c.upload != nil {
 		c.upload.stop()
 	}
+	c.clientBody.bound(c)
 	for _, b := range c.spool {
 		_ = b.Close()
 	}

@@ -32,6 +32,9 @@ func (c *call) filter(resp *http.Response) error {
 	if err := c.rewriteLocation(resp.Header); err != nil {
 		return err
 	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		c.clientBody.leave(c)
+	}
 	if c.target.Plane != route.Port {
 		resp.Header.Set("E2b-Guard", c.guardHeader())
 	}

@@ -92,6 +92,7 @@ func (g *Gateway) Close() error {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{g: g, w: w, id: newRequestID(), started: time.Now(), outcome: outcomeFrom(r.Context())}
 	c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	c.clientBody = watchBody(c.r)
 	c.outcome.RequestID = c.id
 	defer c.close()
 	defer c.recoverPanic()

@@ -44,8 +44,9 @@ type received struct {
 
 // house is a gateway between a client and a scripted upstream.
 type house struct {
-	url string
-	log *observer.ObservedLogs
+	url  string
+	log  *observer.ObservedLogs
+	held func() int64 // bytes of bodies the gateway buffers
 
 	mu   sync.Mutex
 	seen []received
@@ -117,6 +118,7 @@ func newHouse(t *testing.T, upstream http.HandlerFunc, edit func(*Config)) *hous
 	}
 	g, err := New(cfg)
 	require.NoError(t, err)
+	h.held = g.bodies.Held
 	front := httptest.NewServer(g)
 	t.Cleanup(func() {
 		front.Close()

@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// clientBody watches whether a request's body was read to its end. If it was
+// not, what is left of it lies between this call and the next on an HTTP/1
+// connection, and net/http reads on: before it lets an answer go, so that a
+// client waiting for its answer would wait for ever, and after the call, from a
+// client that may send nothing more.
+type clientBody struct {
+	io.ReadCloser
+	ended atomic.Bool
+}
+
+// watchBody puts a clientBody in the place of the request's body.
+func watchBody(r *http.Request) *clientBody {
+	b := &clientBody{ReadCloser: r.Body}
+	if r.Body == nil || r.Body == http.NoBody {
+		b.ended.Store(true)
+		return b
+	}
+	r.Body = b
+	return b
+}
+
+func (b *clientBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
+	return n, err
+}
+
+// leave is called before the call is answered. The answer goes out at once, and
+// the connection is closed behind it if the body is not at its end.
+func (b *clientBody) leave(c *call) {
+	if b.ended.Load() || c.r.ProtoMajor != 1 {
+		return
+	}
+	_ = http.NewResponseController(c.w).EnableFullDuplex()
+	c.w.Header().Set("Connection", "close")
+}
+
+// bound is called when the call is over: the rest of the body does not have for
+// ever to come.
+func (b *clientBody) bound(c *call) {
+	if !b.ended.Load() {
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.g.bodies.Config().ReadTimeout))
+	}
+}

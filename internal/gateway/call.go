@@ -61,8 +61,10 @@ type screened struct {
 
 // identify settles what is asked, of which sandbox, and by whom.
 func (c *call) identify() *refusal.Refusal {
+	endHopByHop(c.r.Header)
 	target, ref := route.Identify(c.r, c.g.cfg.PublicDomain)
 	c.target = target
+	limitUpgrade(c.r.Header, target.Plane)
 	c.outcome.Plane, c.outcome.Operation, c.outcome.Sandbox = string(target.Plane), string(target.Row.Operation), target.Sandbox
 	if ref != nil {
 		return ref

@@ -117,6 +117,9 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 	u.Path = strings.TrimSuffix(base.Path, "/") + c.target.Path
 	u.RawPath = strings.TrimSuffix(base.EscapedPath(), "/") + c.target.RawPath
 	u.RawQuery = pr.Out.URL.RawQuery
+	if c.target.Plane == route.Port {
+		u.RawQuery = pr.In.URL.RawQuery // the application may read what Go does not
+	}
 	pr.Out.URL = &u
 	pr.Out.Host = base.Host
 
@@ -127,11 +130,19 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		}
 	}
 	h.Del("Expect") // the body is here already, or streams without asking
+	if c.target.Plane != route.Port {
+		for _, name := range methodOverrides {
+			h.Del(name)
+		}
+	}
 	c.target.SetHeaders(h)
 	if c.target.Sandbox == "" {
 		if key := c.g.cfg.Upstream.APIKey; !key.IsZero() {
 			h.Del("Authorization")
-			h.Set("X-Api-Key", key.Reveal())
+			h.Del("X-Api-Key")
+			if c.target.Row.Operation != route.Preflight { // nobody said yet who asks
+				h.Set("X-Api-Key", key.Reveal())
+			}
 		}
 	} else {
 		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox
@@ -145,10 +156,14 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 	}
 	if c.body != nil {
 		h.Del("Content-Encoding")
-		pr.Out.TransferEncoding = nil
+		pr.Out.TransferEncoding, pr.Out.Trailer = nil, nil
 		c.body.apply(pr.Out)
 	}
 }
+
+// methodOverrides are headers by which some servers take another method than the
+// one that was judged.
+var methodOverrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
 type callKey struct{}
 

@@ -11,8 +11,8 @@ type Outcome struct {
 	Operation string
 	Sandbox   string
 	Client    string
-	// Decision is "pass", "block", "allow" (no subject to judge) or "refuse" (a
-	// refusal that no guard made).
+	// Decision is "pass", "block", "fail_open" (no verdict, and on_error allow),
+	// "allow" (no subject to judge) or "refuse" (a refusal that no guard made).
 	Decision string
 	// Code is the refusal's code; "" if the call was forwarded.
 	Code string

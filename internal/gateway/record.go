@@ -15,26 +15,31 @@ import (
 // record writes the decision before the call is forwarded: one structured line.
 // A call with nothing to judge is noted at debug level only.
 func (c *call) record() {
-	level := zapcore.InfoLevel
-	if c.outcome.Decision == decisionAllow {
-		level = zapcore.DebugLevel
+	c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
+}
+
+func levelOf(decision string) zapcore.Level {
+	switch decision {
+	case decisionAllow:
+		return zapcore.DebugLevel
+	case decisionFailOpen:
+		return zapcore.WarnLevel
+	default:
+		return zapcore.InfoLevel
 	}
-	for _, s := range c.rulings {
-		if s.ruling.FailOpen {
-			level = zapcore.WarnLevel
-		}
-	}
-	c.log(level, c.outcome.Decision, c.rulings)
 }
 
 // recordLate writes the decision about a file that was met while its upload was
 // already streaming.
 func (c *call) recordLate(s screened) {
 	decision := decisionPass
-	if !s.ruling.Allow {
+	switch {
+	case !s.ruling.Allow:
 		decision = decisionBlock
+	case s.ruling.FailOpen:
+		decision = decisionFailOpen
 	}
-	c.log(zapcore.InfoLevel, decision, []screened{s})
+	c.log(levelOf(decision), decision, []screened{s})
 }
 
 // recordRefusal writes the decision of a call that ends here.

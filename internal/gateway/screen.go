@@ -11,10 +11,11 @@ import (
 
 // The values of Outcome.Decision.
 const (
-	decisionPass   = "pass"   // every subject passed
-	decisionAllow  = "allow"  // there was nothing to judge
-	decisionBlock  = "block"  // judged and found wanting, or not judged for want of an answer
-	decisionRefuse = "refuse" // not understood, not open, or not possible
+	decisionPass     = "pass"      // every subject passed
+	decisionFailOpen = "fail_open" // a subject was not judged for want of an answer, and passed all the same: on_error allow
+	decisionAllow    = "allow"     // there was nothing to judge
+	decisionBlock    = "block"     // judged and found wanting, or not judged for want of an answer
+	decisionRefuse   = "refuse"    // not understood, not open, or not possible
 )
 
 // screen asks the guard about every subject of the message. Uploads are screened
@@ -55,10 +56,15 @@ func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 		wg.Wait()
 	}
 	c.rulings = append(c.rulings, results...)
-	c.outcome.Decision = decisionPass
+	if c.outcome.Decision != decisionFailOpen {
+		c.outcome.Decision = decisionPass
+	}
 	for _, res := range results {
 		if !res.ruling.Allow {
 			return refuseRuling(res.ruling)
+		}
+		if res.ruling.FailOpen {
+			c.outcome.Decision = decisionFailOpen
 		}
 	}
 	return nil

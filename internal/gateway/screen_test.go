@@ -76,19 +76,39 @@ func TestFaultsFailClosed(t *testing.T) {
 	}
 }
 
+// An operator who asked for on_error allow must see what ran unjudged, and so
+// must the client. See BerriAI/litellm#19779 and agentgateway/agentgateway#1832.
 func TestFailOpenIsLoud(t *testing.T) {
 	unreachable := answering(func(context.Context) (guard.Verdict, error) {
 		return guard.Verdict{}, &guard.Error{Guard: "remote", Fault: guard.Unreachable, Err: errors.New("refused")}
 	})
-	h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) { streamAnswer(w, endFrame("{}")) }, func(cfg *Config) {
-		cfg.Guard = unreachable
-		cfg.Mode.AllowOnError = true
-	})
-	h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "ls"))
-	require.Len(t, h.reached(), 1)
-	logged := h.log.FilterMessage("decision").All()
-	require.Len(t, logged, 1)
-	require.Equal(t, zap.WarnLevel, logged[0].Level)
+	big := "a,b\n" + strings.Repeat("0123456789abcde\n", 1<<16)
+	ct, late := form(t, [2]string{"/home/user/big.csv", big}, [2]string{"/home/user/x.py", "print(1)\n"})
+	for name, tc := range map[string]struct {
+		path   string
+		header http.Header
+		body   io.Reader
+		lines  int
+	}{
+		"a command":               {"/process.Process/Start", startHeaders(), command(t, "ls"), 1},
+		"a file in a long upload": {"/files", toSandbox("49983", "Content-Type", ct), late, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, nil, func(cfg *Config) {
+				cfg.Guard = unreachable
+				cfg.Mode.AllowOnError = true
+			})
+			got := h.do(t, "POST", tc.path, tc.header, tc.body)
+			require.Len(t, h.reached(), 1)
+			require.Regexp(t, "^fail_open; id=", got.Header.Get("E2b-Guard"))
+			logged := h.log.FilterMessage("decision").All()
+			require.Len(t, logged, tc.lines)
+			for _, line := range logged {
+				require.Equal(t, zap.WarnLevel, line.Level)
+				require.Equal(t, "fail_open", line.ContextMap()["decision"])
+			}
+		})
+	}
 }
 
 // Every subject of a call is judged, and one bad one is enough.

@@ -199,8 +199,20 @@ func (c *call) filterExecution(resp *http.Response) error {
 		}
 	})
 	silent.start(func() { f.Cut(c.refuseSilence()) })
+	// The interpreter has no timeout of its own: the SDK's is its client leaving,
+	// which nobody can see in the call. To the gateway it is code without one.
+	silent.within(c.g.cfg.Policy.Limits.BackgroundWallClock, func() { f.Cut(c.refuseLongRun()) })
 	resp.Body = f
 	return nil
+}
+
+// refuseLongRun ends code that ran longer than it may; closing its stream
+// interrupts it.
+func (c *call) refuseLongRun() *refusal.Refusal {
+	c.logCut(refusal.CodeWallClock)
+	ref := refusal.New(refusal.CodeWallClock, fmt.Sprintf("The code ran for %s, the longest it may here, so it was interrupted. What it printed so far stands. Do the work in smaller steps.", c.g.cfg.Policy.Limits.BackgroundWallClock))
+	ref.RequestID = c.id
+	return ref
 }
 
 // learnContexts keeps which language each context runs, for the code that will be

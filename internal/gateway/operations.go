@@ -105,7 +105,7 @@ var operations = map[route.Operation]operation{
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",
-		filtered: "output limit, result limit, silence",
+		filtered: "output limit, result limit, wall clock, silence",
 		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, filter: (*call).filterExecution,
 	},
 	route.ContextCreate: {

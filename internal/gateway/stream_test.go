@@ -152,6 +152,26 @@ func TestWallClockOfPolicyIsNamed(t *testing.T) {
 	}
 }
 
+// The interpreter knows no timeout, and the SDK's own has been lost before: code
+// that runs too long is ended here. See e2b-dev/code-interpreter PR 328.
+func TestCodeThatRunsTooLongIsEnded(t *testing.T) {
+	gone := make(chan struct{})
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(gone)
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "{\"type\": \"keepalive\"}\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+	}, func(cfg *Config) { cfg.Policy.Limits.BackgroundWallClock = 100 * time.Millisecond })
+	got := h.do(t, "POST", "/execute", toSandbox("49999", "Content-Type", "application/json"), strings.NewReader(`{"code":"while True: pass"}`))
+	require.Contains(t, got.Body, `"type":"error"`)
+	require.Contains(t, got.Body, "ran for 100ms, the longest it may here")
+	require.Contains(t, got.Body, "[e2bguard request ")
+	require.True(t, strings.HasSuffix(got.Body, "{\"type\": \"end_of_execution\"}\n"))
+	<-gone
+	require.Equal(t, 1, h.log.FilterField(zapString("code", "wall_clock")).Len())
+}
+
 // Code that names a context and no language is judged in the context's.
 func TestContextLanguageIsRemembered(t *testing.T) {
 	g := new(wordGuard)

@@ -11,6 +11,7 @@ type watchdog struct {
 	io.ReadCloser
 	idle  time.Duration
 	timer *time.Timer
+	clock *time.Timer // nil: the stream may take as long as it likes
 }
 
 func newWatchdog(body io.ReadCloser, idle time.Duration) *watchdog {
@@ -20,10 +21,25 @@ func newWatchdog(body io.ReadCloser, idle time.Duration) *watchdog {
 // start must be called before the first Read.
 func (w *watchdog) start(bite func()) { w.timer = time.AfterFunc(w.idle, bite) }
 
+// within calls bite once when the whole stream has taken longer than limit; 0 for
+// no limit. It must be called before the first Read.
+func (w *watchdog) within(limit time.Duration, bite func()) {
+	if limit > 0 {
+		w.clock = time.AfterFunc(limit, bite)
+	}
+}
+
+func (w *watchdog) stop() {
+	w.timer.Stop()
+	if w.clock != nil {
+		w.clock.Stop()
+	}
+}
+
 func (w *watchdog) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if err != nil {
-		w.timer.Stop()
+		w.stop()
 	} else {
 		w.timer.Reset(w.idle)
 	}
@@ -31,6 +47,6 @@ func (w *watchdog) Read(p []byte) (int, error) {
 }
 
 func (w *watchdog) Close() error {
-	w.timer.Stop()
+	w.stop()
 	return w.ReadCloser.Close()
 }

@@ -54,7 +54,7 @@ ${site} {
     url: `http://127.0.0.1:${port}`,
     port,
     child,
-    domain: `${testDomain}:${port}`,
+    domain: testDomain,
     rootCertificate: path.join(dir, 'caddy/pki/authorities/local/root.crt'),
     decisions() {
       return child.output.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))

@@ -9,10 +9,10 @@ const here = path.dirname(fileURLToPath(import.meta.url))
 const hook = pathToFileURL(path.join(here, 'resolve.mjs')).href
 
 /**
- * Runs a script with the SDKs and returns the JSON it prints. With
- * `rootCertificate`, names of the test domain resolve and verify.
+ * Runs a script with the SDKs and returns the JSON it prints. Given a gateway
+ * that serves TLS, names of the test domain lead to it and verify.
  */
-export async function runScript(script, request, { rootCertificate, env = {} } = {}) {
+export async function runScript(script, request, { rootCertificate, port } = {}) {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [...(rootCertificate ? ['--import', hook] : []), path.join(here, '..', script), JSON.stringify(request)],
@@ -21,8 +21,7 @@ export async function runScript(script, request, { rootCertificate, env = {} } =
       env: {
         PATH: process.env.PATH,
         E2B_VALIDATE_API_KEY: 'false',
-        ...(rootCertificate ? { NODE_EXTRA_CA_CERTS: rootCertificate, E2BGUARD_TEST_DOMAIN: testDomain } : {}),
-        ...env,
+        ...(rootCertificate ? { NODE_EXTRA_CA_CERTS: rootCertificate, E2BGUARD_TEST_DOMAIN: testDomain, E2BGUARD_TEST_PORT: String(port) } : {}),
       },
     },
   )

@@ -4,6 +4,7 @@ import { commands } from './commands.mjs'
 import { files } from './files.mjs'
 import { git } from './git.mjs'
 import { lifecycle } from './lifecycle.mjs'
+import { refused } from './refused.mjs'
 import { signed } from './signed.mjs'
 
 /** The packages under test, by the name a test gives them. */
@@ -13,4 +14,4 @@ export const sdks = {
   'code-interpreter': '@e2b/code-interpreter',
 }
 
-export const groups = { commands, files, git, lifecycle, code, signed }
+export const groups = { commands, files, git, lifecycle, code, signed, refused }

@@ -20,14 +20,20 @@ async function outcome(scenario) {
     sandbox = await Sandbox.create({ ...request.options, ...create })
     return { value: normalise(await run(sandbox, { Sandbox, options: request.options }), sandbox.sandboxId) }
   } catch (error) {
-    return { error: `${error.name}: ${error.message}`, stack: error.stack, sandbox: sandbox?.sandboxId }
+    return { error: `${error.name}: ${error.message}`, stack: error.stack, cause: String(error.cause), sandbox: sandbox?.sandboxId }
   } finally {
     await sandbox?.kill()
   }
 }
 
-const results = {}
-for (const group of request.groups) {
-  for (const [name, scenario] of Object.entries(groups[group])) results[`${group}: ${name}`] = await outcome(scenario)
+const waiting = request.groups.flatMap((group) => Object.entries(groups[group]).map(([name, scenario]) => [`${group}: ${name}`, scenario]))
+const results = Object.fromEntries(waiting.map(([name]) => [name])) // Keeps their order.
+
+/** Takes scenarios until none is left; each has a sandbox of its own. */
+async function work() {
+  for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await outcome(next[1])
 }
+
+const atOnce = 4
+await Promise.all(Array.from({ length: atOnce }, work))
 process.stdout.write(JSON.stringify(results), () => process.exit(0))

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { startEmulator } from '../harness/emulator.mjs'
 import { startGateway } from '../harness/gateway.mjs'
 import { runScenarios } from '../harness/scenario.mjs'
-import { apiKey, clientKey, urlForm } from '../harness/sdk.mjs'
+import { apiKey, assertRefusal, clientKey, urlForm } from '../harness/sdk.mjs'
 
 const all = ['commands', 'files', 'git', 'lifecycle']
 
@@ -65,14 +65,37 @@ for (const { form, settings, key } of cases) {
     }
 
     if (!settings.tls) return
-    it('signed URLs', (t) => withGateway(settings, async (gateway) => {
-      const results = await runScenarios({ sdk: 'e2b', groups: ['signed'], options: { apiKey: key, domain: gateway.domain } }, gateway)
-      const expected = {
-        'signed: upload and download by URL': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'by URL' }, read: 'by URL' },
-        'signed: with an expiry in the future': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'later' } },
-        'signed: an expired or altered signature is refused': [401, 401],
+    it('signed URLs', (t) => withGateway(settings, (gateway) => signedURLs(t, { apiKey: key, domain: gateway.domain }, gateway)))
+
+    it('and the same refusals', (t) => withGateway(settings, async (gateway) => {
+      const results = await runScenarios({ sdk: 'e2b', groups: ['refused'], options: { apiKey: key, domain: gateway.domain } }, gateway)
+      for (const [name, { value, stack }] of Object.entries(results)) {
+        await t.test(name, () => {
+          assert.ok(value, stack)
+          assert.match(value, /^(403:? |7: \[permission_denied\] )/)
+          assertRefusal(value)
+        })
       }
-      await compare(t, Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, { value }])), results)
     }))
   })
+}
+
+// The smallest change a client can make: E2B_API_URL. The gateway's answers
+// carry its own domain, and the SDK follows it for all the rest.
+it('E2B_API_URL alone leads every call to the gateway', (t) =>
+  withGateway({ tls: true, options: 'public_domain DOMAIN' }, async (gateway) => {
+    const options = { apiKey, apiUrl: `https://api.${gateway.domain}` }
+    await compare(t, await direct('e2b', all), await runScenarios({ sdk: 'e2b', groups: all, options }, gateway))
+    await signedURLs(t, options, gateway)
+  }))
+
+/** Signed URLs carry no header, so without a gateway's domain they lead nowhere: what they give is known. */
+async function signedURLs(t, options, gateway) {
+  const results = await runScenarios({ sdk: 'e2b', groups: ['signed'], options }, gateway)
+  const expected = {
+    'signed: upload and download by URL': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'by URL' }, read: 'by URL' },
+    'signed: with an expiry in the future': { up: { status: 200, body: 'ok' }, down: { status: 200, body: 'later' } },
+    'signed: an expired or altered signature is refused': [401, 401],
+  }
+  await compare(t, Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, { value }])), results)
 }

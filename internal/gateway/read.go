@@ -114,7 +114,10 @@ func (c *call) rpcSubjects() ([]guard.Subject, *refusal.Refusal) {
 }
 
 func (c *call) fileReadSubjects() ([]guard.Subject, *refusal.Refusal) {
-	s, ref := files.ReadSubject(c.r)
+	s, rawQuery, ref := files.ReadSubject(c.r)
+	u := *c.r.URL
+	u.RawQuery = rawQuery // as it was judged
+	c.r.URL = &u
 	return []guard.Subject{s}, ref
 }
 

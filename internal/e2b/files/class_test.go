@@ -112,7 +112,7 @@ func TestSelfRunningFolders(t *testing.T) {
 		"/": true, "/etc": true, "/usr": true, "/usr/": true, "/home": true, "/home/user": true, "~": true, "~/": true, "": true, "/root": true, "/var": true,
 		"/repo/.git": true, "/home/user/.ssh": true, "/home/user/.config": true, "/home/user/.local": true, "/repo/.git/hooks": true, "/usr/bin": true, "/home/user/bin": true,
 		"/home/user/project": false, "/tmp": false, "/tmp/x": false, "/usr/share/fonts/a.ttf": false, "project/bin/x": false, "/data/etc/x.csv": false,
-		"/home/user/.config/app": false, "/repo/.github/x.txt": false, "/run/user/1000/x": false,
+		"/home/user/.config/app": false, "/repo/.github/x.txt": false, "/run/user/1000/x": false, "/var/run/x": true, "/var/lock/x": true, "/usr/games/ls": true, "/usr/share/perl5/x": true,
 	} {
 		why, ok := files.SelfRunning(path)
 		assert.Equal(t, want, ok, "%q (%s)", path, why)
@@ -151,7 +151,7 @@ func TestNotebookIsJudgedByItsCells(t *testing.T) {
 }
 
 func TestReadSubject(t *testing.T) {
-	s, ref := files.ReadSubject(httptest.NewRequest("GET", "http://sandbox.test/files?path=%2Fetc%2Fshadow&username=user", nil))
+	s, _, ref := files.ReadSubject(httptest.NewRequest("GET", "http://sandbox.test/files?path=%2Fetc%2Fshadow&username=user", nil))
 	require.Nil(t, ref)
 	assert.Equal(t, guard.Subject{
 		Kind: guard.KindFile, Target: "/etc/shadow", Labels: map[string]string{guard.LabelAction: "read", guard.LabelUser: "user"},
@@ -159,7 +159,7 @@ func TestReadSubject(t *testing.T) {
 	for _, query := range []string{"path=a&path=b", "path=a;b", "path=%zz", "path=%00"} {
 		r := httptest.NewRequest("GET", "http://sandbox.test/files", nil)
 		r.URL.RawQuery = query
-		_, ref := files.ReadSubject(r)
+		_, _, ref := files.ReadSubject(r)
 		require.NotNil(t, ref, query)
 		assert.Equal(t, refusal.CodeInvalid, ref.Code)
 	}

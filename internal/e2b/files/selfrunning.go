@@ -2,8 +2,25 @@ package files
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
+
+// Canonical resolves ".." in an absolute path. envd hands such a path to the
+// kernel as it is, where ".." behind a symbolic link leads elsewhere than the
+// names say: /var/run/../etc/x is /etc/x. What is judged is the path without, so
+// that is the path to forward. In relative paths, and behind "~", envd resolves
+// ".." by name itself.
+func Canonical(name string) string {
+	if !strings.HasPrefix(name, "/") || !slices.Contains(strings.Split(name, "/"), "..") {
+		return name
+	}
+	resolved := path.Clean(name)
+	if strings.HasSuffix(name, "/") && resolved != "/" {
+		resolved += "/" // It still says that a folder is meant.
+	}
+	return resolved
+}
 
 // clean resolves "." and ".." and gives a relative path the home it is relative
 // to, written "~". envd resolves the same, but writes ".." back in its answer.
@@ -102,7 +119,7 @@ var homes = map[string]bool{"/home": true}
 
 // exempt are places below a system root where nothing runs by itself.
 func exempt(p string) bool {
-	for _, free := range []string{"/dev/shm", "/dev/null", "/dev/stdout", "/dev/stderr", "/run/user", "/run/shm", "/var/lib/e2b"} {
+	for _, free := range []string{"/dev/shm", "/dev/null", "/dev/stdout", "/dev/stderr", "/run/user", "/run/shm", "/var/run/user", "/var/run/shm", "/var/lib/e2b"} {
 		if p == free || strings.HasPrefix(p, free+"/") {
 			return true
 		}
@@ -118,11 +135,14 @@ var systemRoots = []place{
 	{"/etc", "system configuration"},
 	{"/bin", "system program"}, {"/sbin", "system program"},
 	{"/usr/bin", "system program"}, {"/usr/sbin", "system program"}, {"/usr/libexec", "system program"},
-	{"/usr/local/bin", "system program"}, {"/usr/local/sbin", "system program"},
+	{"/usr/local/bin", "system program"}, {"/usr/local/sbin", "system program"}, {"/usr/games", "system program"}, {"/usr/local/games", "system program"},
 	{"/lib", "system library"}, {"/lib32", "system library"}, {"/lib64", "system library"},
 	{"/usr/lib", "system library"}, {"/usr/lib32", "system library"}, {"/usr/lib64", "system library"}, {"/usr/local/lib", "system library"},
 	{"/boot", "boot files"}, {"/proc", "kernel interface"}, {"/sys", "kernel interface"}, {"/dev", "device"},
-	{"/run", "state of system services"}, {"/var/spool", "scheduled jobs"}, {"/var/lib", "state of system services"},
+	{"/run", "state of system services"}, {"/var/run", "state of system services"}, {"/var/lock", "state of system services"}, {"/var/spool", "scheduled jobs"}, {"/var/lib", "state of system services"},
+	{"/usr/share/perl", "system library"}, {"/usr/share/perl5", "system library"}, {"/usr/local/share/perl", "system library"},
+	{"/usr/share/nodejs", "system library"}, {"/usr/share/python3", "system library"}, {"/usr/share/bash-completion", "shell start-up file"},
+	{"/usr/local/etc", "system configuration"},
 	{"/snap", "system program"}, {"/nix", "system program"},
 }
 

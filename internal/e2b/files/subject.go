@@ -21,18 +21,26 @@ func WriteSubject(path, username string, c Class, text string) guard.Subject {
 	return subject("write", path, username, c.Language, text)
 }
 
-// ReadSubject is the subject of GET /files, or a refusal where envd refuses the
-// query or could read it differently.
-func ReadSubject(r *http.Request) (guard.Subject, *refusal.Refusal) {
+// ReadSubject is the subject of GET /files and the query to forward, or a refusal
+// where envd refuses the query or could read it differently.
+func ReadSubject(r *http.Request) (s guard.Subject, rawQuery string, ref *refusal.Refusal) {
 	query, ref := parseQuery(r)
 	if ref != nil {
-		return guard.Subject{}, ref
+		return guard.Subject{}, "", ref
+	}
+	changed, ref := canonicalQuery(query)
+	if ref != nil {
+		return guard.Subject{}, "", ref
 	}
 	path := query.Get("path")
 	if strings.ContainsRune(path, 0) {
-		return guard.Subject{}, invalid("The path contains a NUL byte, which no file system knows.")
+		return guard.Subject{}, "", invalid("The path contains a NUL byte, which no file system knows.")
 	}
-	return subject("read", path, query.Get("username"), "", ""), nil
+	rawQuery = r.URL.RawQuery
+	if changed {
+		rawQuery = query.Encode()
+	}
+	return subject("read", path, query.Get("username"), "", ""), rawQuery, nil
 }
 
 func subject(action, path, username, language, text string) guard.Subject {

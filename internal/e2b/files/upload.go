@@ -41,6 +41,7 @@ type Upload struct {
 
 	path      string            // from the query; it beats every part's filename
 	body      io.Reader         // after decompression
+	head      *headLimit        // between body and parts
 	parts     *multipart.Reader // nil for a raw body
 	boundary  string            // of the canonical multipart body
 	seen      int
@@ -55,6 +56,9 @@ func NewUpload(r *http.Request, body io.Reader, o Options) (*Upload, *refusal.Re
 	}
 	query, ref := parseQuery(r)
 	if ref != nil {
+		return nil, ref
+	}
+	if _, ref := canonicalQuery(query); ref != nil {
 		return nil, ref
 	}
 	u := &Upload{Username: query.Get("username"), path: query.Get("path")}
@@ -81,7 +85,8 @@ func NewUpload(r *http.Request, body io.Reader, o Options) (*Upload, *refusal.Re
 		if params["boundary"] == "" {
 			return nil, invalid("The multipart body names no boundary.")
 		}
-		u.parts = multipart.NewReader(u.body, params["boundary"])
+		u.head = &headLimit{Reader: u.body}
+		u.parts = multipart.NewReader(u.head, params["boundary"])
 		u.boundary = multipart.NewWriter(io.Discard).Boundary()
 	default:
 		return nil, unsupported("Content-Type " + strconv.Quote(mediaType) + " is not one an upload can have. Use multipart/form-data or application/octet-stream.")
@@ -115,6 +120,21 @@ func parseQuery(r *http.Request) (url.Values, *refusal.Refusal) {
 		}
 	}
 	return query, nil
+}
+
+// canonicalQuery makes the path of a query canonical and reports whether it
+// changed. The signature of a signed URL covers the path as it was written.
+func canonicalQuery(query url.Values) (changed bool, ref *refusal.Refusal) {
+	path := query.Get("path")
+	canonical := Canonical(path)
+	if canonical == path {
+		return false, nil
+	}
+	if query.Get("signature") != "" {
+		return false, invalid(`The signed path contains "..", which is resolved before a path is judged, and the signature covers it as it is. Sign the path without "..".`)
+	}
+	query.Set("path", canonical)
+	return true, nil
 }
 
 // decompressed undoes Content-Encoding as envd does: gzip in any letter case,
@@ -170,11 +190,43 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// maxPartHead bounds what stands before a part's content: the headers of a file
+// are a few hundred bytes. The multipart package alone would hold 10 MiB of them.
+const maxPartHead = 128 << 10
+
+// headLimit bounds how much may be read while it is armed.
+type headLimit struct {
+	io.Reader
+	armed bool
+	left  int
+}
+
+// Read implements io.Reader.
+func (h *headLimit) Read(p []byte) (int, error) {
+	if !h.armed {
+		return h.Reader.Read(p)
+	}
+	if h.left == 0 {
+		return 0, refusal.New(refusal.CodeTooLarge, "The headers of a part of the upload are too large. Name the file in the query parameter path.")
+	}
+	n, err := h.Reader.Read(p[:min(len(p), h.left)])
+	h.left -= n
+	return n, err
+}
+
+// nextPart is the next part of a multipart body, whose headers are bounded.
+func (u *Upload) nextPart() (*multipart.Part, error) {
+	u.head.armed, u.head.left = true, maxPartHead
+	defer func() { u.head.armed = false }()
+	return u.parts.NextPart()
+}
+
 // Part is one file of an upload. Reading it yields the whole file, Head
 // included; it is valid until the next call to Next.
 type Part struct {
 	io.Reader
-	// Path is the path as envd reads it, before "~" and relative resolution.
+	// Path is the path as envd reads it, Canonical, before "~" and relative
+	// resolution.
 	Path string
 	// Head is the first HeadBytes of the file (all of a shorter one).
 	Head []byte
@@ -194,7 +246,7 @@ func (u *Upload) Next() (*Part, error) {
 		return newPart(u.path, u.body)
 	}
 	for {
-		p, err := u.parts.NextPart()
+		p, err := u.nextPart()
 		if errors.Is(err, io.EOF) {
 			return nil, io.EOF
 		}
@@ -202,6 +254,9 @@ func (u *Upload) Next() (*Part, error) {
 			return nil, fmt.Errorf("reading multipart body: %w", err)
 		}
 		if p.FormName() != "file" {
+			if _, err := io.Copy(io.Discard, p); err != nil {
+				return nil, fmt.Errorf("reading multipart body: %w", err)
+			}
 			continue
 		}
 		path, ref := u.partPath(p)
@@ -227,7 +282,7 @@ func (u *Upload) partPath(p *multipart.Part) (string, *refusal.Refusal) {
 	if strings.ContainsRune(params["filename"], 0) {
 		return "", invalid("A file name contains a NUL byte, which no file system knows.")
 	}
-	return params["filename"], nil
+	return Canonical(params["filename"]), nil
 }
 
 func newPart(path string, r io.Reader) (*Part, error) {

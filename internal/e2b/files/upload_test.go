@@ -277,6 +277,89 @@ func TestUploadIsBounded(t *testing.T) {
 	}
 }
 
+// The headers of a part are held in memory whole, so they are bounded; what is
+// not a file is passed over however long it is.
+func TestPartHeadersAreBounded(t *testing.T) {
+	head := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n"
+	for name, tt := range map[string]struct {
+		body   string
+		served bool
+	}{
+		"ordinary":            {head + "\r\nx\r\n--b--\r\n", true},
+		"long headers":        {head + "X-Padding: " + strings.Repeat("x", 200<<10) + "\r\n\r\nx\r\n--b--\r\n", false},
+		"many headers":        {head + strings.Repeat("X-Padding: x\r\n", 20<<10) + "\r\nx\r\n--b--\r\n", false},
+		"a long preamble":     {strings.Repeat("x\r\n", 100<<10) + head + "\r\nx\r\n--b--\r\n", false},
+		"a long other field":  {"--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n" + head + "\r\nx\r\n--b--\r\n", true},
+		"a long file first":   {head + "\r\n" + strings.Repeat("x", 1<<20) + "\r\n" + head + "\r\nx\r\n--b--\r\n", true},
+		"headers without end": {head + strings.Repeat("x", 200<<10), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "http://sandbox.test/files", strings.NewReader(tt.body))
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+			u, ref := files.NewUpload(r, r.Body, files.Options{})
+			require.Nil(t, ref)
+			var last string
+			for {
+				p, err := u.Next()
+				if errors.Is(err, io.EOF) {
+					require.True(t, tt.served)
+					require.Equal(t, "x", last)
+					return
+				}
+				if !tt.served {
+					require.Error(t, err)
+					return
+				}
+				require.NoError(t, err)
+				content, err := io.ReadAll(p)
+				require.NoError(t, err)
+				last = string(content)
+			}
+		})
+	}
+}
+
+// In an absolute path ".." is resolved before the path is judged, and the path is
+// forwarded that way: the kernel would follow symbolic links first.
+func TestPathsAreResolvedByName(t *testing.T) {
+	const linked = "/var/run/../etc/bash.bashrc"
+	for name, want := range map[string]string{
+		linked: "/var/etc/bash.bashrc", "/a/../b/": "/b/", "/..": "/", "/a/./b": "/a/./b", "/a..b/c": "/a..b/c",
+		"../x": "../x", "~/../x": "~/../x", "a/../b": "a/../b",
+	} {
+		require.Equal(t, want, files.Canonical(name), name)
+	}
+
+	raw := httptest.NewRequest("POST", "http://sandbox.test/files?path="+url.QueryEscape(linked), strings.NewReader("x"))
+	raw.Header.Set("Content-Type", "application/octet-stream")
+	u, ref := files.NewUpload(raw, raw.Body, files.Options{})
+	require.Nil(t, ref)
+	require.Equal(t, "path=%2Fvar%2Fetc%2Fbash.bashrc", u.RawQuery)
+	p, err := u.Next()
+	require.NoError(t, err)
+	require.Equal(t, "/var/etc/bash.bashrc", p.Path)
+
+	form := httptest.NewRequest("POST", "http://sandbox.test/files", strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\""+linked+"\"\r\n\r\nx\r\n--b--\r\n"))
+	form.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	u, ref = files.NewUpload(form, form.Body, files.Options{})
+	require.Nil(t, ref)
+	p, err = u.Next()
+	require.NoError(t, err)
+	require.Equal(t, "/var/etc/bash.bashrc", p.Path)
+
+	s, rawQuery, ref := files.ReadSubject(httptest.NewRequest("GET", "http://sandbox.test/files?username=a&path="+linked, nil))
+	require.Nil(t, ref)
+	require.Equal(t, "/var/etc/bash.bashrc", s.Target)
+	require.Equal(t, "path=%2Fvar%2Fetc%2Fbash.bashrc&username=a", rawQuery)
+
+	_, rawQuery, ref = files.ReadSubject(httptest.NewRequest("GET", "http://sandbox.test/files?username=a&path=/b%20c", nil))
+	require.Nil(t, ref)
+	require.Equal(t, "username=a&path=/b%20c", rawQuery, "what needs no change is not changed")
+
+	_, _, ref = files.ReadSubject(httptest.NewRequest("GET", "http://sandbox.test/files?signature=v1_x&path="+linked, nil))
+	require.NotNil(t, ref, "the signature covers the path as it was written")
+}
+
 func TestUploadReportsWhyTheBodyBrokeOff(t *testing.T) {
 	broken := errors.New("too slow")
 	r := request("path=a", "application/octet-stream", "", "")

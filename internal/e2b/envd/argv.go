@@ -28,7 +28,8 @@ func argvSubjects(cmd string, args []string) []guard.Subject {
 				}
 			}
 			return subjects
-		case call.parameters:
+		case call.parameters || strings.Contains(cmd, ".."):
+			// Behind a symbolic link, ".." leads to another program than its name says.
 			return []guard.Subject{command(call.script), argv}
 		default:
 			return []guard.Subject{command(call.script)}

@@ -252,6 +252,34 @@ func requireRoundTrip(t testing.TB, s *server, path string, h http.Header, msg *
 
 // Request compression must be undone within a cap, never passed unread:
 // openappsec/openappsec#353, chaitin/SafeLine#1222, corazawaf/coraza#976.
+// What cannot be decoded may hold secrets, and be long: its answer says where it
+// is wrong and quotes none of it.
+func TestUndecodableBodiesAreNotQuoted(t *testing.T) {
+	secret := strings.Repeat("sk-secret", 100)
+	for name, body := range map[string]string{
+		"a string where an object belongs": `{"process":{"cmd":"x","envs":"` + secret + `"}}`,
+		"a string where a list belongs":    `{"process":{"cmd":"x","args":"` + secret + `"}}`,
+		"a number where a string belongs":  `{"process":{"cmd":123456789123456789}}`,
+		"an unquoted value":                `{"process":{"cmd":` + secret + `}}`,
+		"a key twice":                      `{"` + secret + `":1,"` + secret + `":2}`,
+		"an unfinished string":             `{"process":{"cmd":"` + secret,
+		"an invalid escape":                `{"process":{"cmd":"` + secret + `\q"}}`,
+		"an unknown signal":                `{"process":{"cmd":"x"},"stdin":"` + secret + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Content-Type": {jsonType}}
+			_, r := decodeRequest(t, startPath, h, []byte(frameOf(0, body)))
+			require.NotNil(t, r)
+			assert.Less(t, len(r.Reason), 400)
+			assert.Less(t, len(r.Err.Error()), 400)
+			assert.NotContains(t, r.Reason+r.Err.Error(), "123456789")
+			if name != "a key twice" { // keys are names, and told, shortened
+				assert.NotContains(t, r.Reason+r.Err.Error(), "sk-secret")
+			}
+		})
+	}
+}
+
 func TestDecodeBoundsInflation(t *testing.T) {
 	bomb := gzipped(strings.Repeat("a", 64<<20))
 	require.Less(t, len(bomb), maxTest)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -25,7 +26,7 @@ type Message struct {
 }
 
 // Decode reads the whole request body (already size-capped by the caller) the
-// way envd would. maxBytes bounds the message before and after decompression.
+// way envd would; paths are made canonical. maxBytes bounds the message before and after decompression.
 // An error of body itself that is a *refusal.Refusal is returned as it is.
 func Decode(m Method, enc Encoding, body io.Reader, maxBytes int64) (*Message, *refusal.Refusal) {
 	if m.Kind == ClientStream {
@@ -46,6 +47,7 @@ func Decode(m Method, enc Encoding, body io.Reader, maxBytes int64) (*Message, *
 	if msg.unknown, err = unmarshal(enc.Codec, payload, msg.Proto); err != nil {
 		return nil, refuseBody(m, err)
 	}
+	canonicalPaths(msg.Proto)
 	return msg, nil
 }
 
@@ -76,6 +78,9 @@ func (m *Message) Encode() ([]byte, error) {
 	return appendFrame(make([]byte, 0, frameHeader+len(payload)), 0, payload), nil
 }
 
+// position is where protojson says that a value is wrong.
+var position = regexp.MustCompile(`\(line \d+:\d+\)`)
+
 // unmarshal reads a message with the options connect-go reads it with. For JSON
 // it returns the value itself if that has keys the message does not know.
 func unmarshal(c Codec, payload []byte, into proto.Message) (*strictjson.Object, error) {
@@ -88,14 +93,15 @@ func unmarshal(c Codec, payload []byte, into proto.Message) (*strictjson.Object,
 	if len(payload) == 0 {
 		return nil, errors.New("reading JSON: the body is empty")
 	}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(payload, into); err != nil {
-		return nil, fmt.Errorf("reading JSON: %w", err)
-	}
 	// protojson skips over unknown values more leniently than it reads known
-	// ones; the strict reader looks at all of it.
+	// ones; the strict reader looks at all of it, and tells what is wrong without
+	// quoting values, which may be secrets.
 	tree, err := strictjson.DecodeObject(payload)
 	if err != nil {
-		return nil, fmt.Errorf("reading JSON: %w", err)
+		return nil, err
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(payload, into); err != nil {
+		return nil, fmt.Errorf("reading JSON: a value is not of its field's type %s", position.FindString(err.Error()))
 	}
 	if !hasUnknown(tree, into.ProtoReflect().Descriptor()) {
 		return nil, nil

@@ -43,6 +43,9 @@ func (m *Message) subjects() ([]guard.Subject, *refusal.Refusal) {
 	case *filesystempb.MoveRequest:
 		return moveSubjects(req)
 	case *filesystempb.RemoveRequest:
+		if req.GetPath() == "" {
+			return nil, invalid("The path is empty, which envd takes for the whole home folder, so nothing was removed. Name the path.")
+		}
 		return fileSubjects("remove", req.GetPath())
 	case *filesystempb.MakeDirRequest:
 		return fileSubjects("mkdir", req.GetPath())
@@ -136,6 +139,9 @@ func selector(p *processpb.ProcessSelector) string {
 // moveSubjects judges a move as the removal of its source and a write to its
 // destination. The text that arrives there is not known here.
 func moveSubjects(req *filesystempb.MoveRequest) ([]guard.Subject, *refusal.Refusal) {
+	if req.GetSource() == "" || req.GetDestination() == "" {
+		return nil, invalid("The move names no source or no destination, which envd takes for the whole home folder, so nothing was moved. Name both.")
+	}
 	if why, ok := files.SelfRunning(req.GetDestination()); ok {
 		return nil, policy("Blocked by policy: moving a file to " + quote(req.GetDestination()) + " (" + why +
 			") makes its content run by itself, and the content of a moved file is not known to the gateway. Write the file with its content instead.")
@@ -151,6 +157,9 @@ func moveSubjects(req *filesystempb.MoveRequest) ([]guard.Subject, *refusal.Refu
 func fileSubjects(action, path string) ([]guard.Subject, *refusal.Refusal) {
 	if strings.ContainsRune(path, 0) {
 		return nil, invalid("The path contains a NUL byte, which no file system knows.")
+	}
+	if path == "" {
+		path = "~" // envd takes an empty path for the home, or the template's own folder
 	}
 	s := guard.Subject{Kind: guard.KindFile, Target: path}
 	label(&s, guard.LabelAction, action)

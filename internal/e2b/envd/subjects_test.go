@@ -2,6 +2,7 @@ package envd
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,7 +42,7 @@ func TestStartSubjects(t *testing.T) {
 		"shell option in cluster":  {argv("bash", "-eco", "pipefail", "id"), []guard.Subject{command("bash -eco pipefail id"), command("pipefail"), command("id")}},
 		"plus option":              {argv("bash", "+e", "-c", "id"), []guard.Subject{command("bash +e -c id"), command("id")}},
 		"unknown option":           {argv("bash", "-Zc", "id"), []guard.Subject{command("bash -Zc id"), command("id")}},
-		"path with dots":           {argv("/usr/../bin//bash", "-c", "id"), []guard.Subject{command("id")}},
+		"path with dots":           {argv("/usr/../bin//bash", "-c", "id"), []guard.Subject{command("id"), command("/usr/../bin//bash -c id")}},
 		"c without string":         {argv("bash", "-c"), []guard.Subject{command("bash -c")}},
 		"script file":              {argv("bash", "/tmp/x.sh", "-c", "id"), []guard.Subject{command("bash /tmp/x.sh -c id")}},
 		"a file called bash":       {argv("/tmp/bash", "-c", "id"), []guard.Subject{command("/tmp/bash -c id")}},
@@ -144,6 +145,52 @@ func TestFileSubjects(t *testing.T) {
 			assert.Equal(t, tt.want, subjects)
 		})
 	}
+}
+
+// envd hands ".." in an absolute path to the kernel, where it follows symbolic
+// links: /var/run/../etc is /etc. So the path is resolved before it is judged,
+// and forwarded that way.
+func TestAbsolutePathsAreResolvedByName(t *testing.T) {
+	const linked = "/var/run/../etc/x"
+	for path, body := range map[string]string{
+		"/filesystem.Filesystem/Remove":        `{"path":"` + linked + `"}`,
+		"/filesystem.Filesystem/MakeDir":       `{"path":"` + linked + `"}`,
+		"/filesystem.Filesystem/Stat":          `{"path":"` + linked + `"}`,
+		"/filesystem.Filesystem/ListDir":       `{"path":"` + linked + `"}`,
+		"/filesystem.Filesystem/WatchDir":      frameOf(0, `{"path":"`+linked+`"}`),
+		"/filesystem.Filesystem/CreateWatcher": `{"path":"` + linked + `"}`,
+		"/filesystem.Filesystem/Move":          `{"source":"` + linked + `","destination":"` + linked + `"}`,
+		"/process.Process/Start":               frameOf(0, `{"process":{"cmd":"ls","cwd":"`+linked+`"}}`),
+	} {
+		m := methodOf(t, path)
+		msg, r := Decode(m, Encoding{Codec: JSON, Stream: m.Kind == ServerStream}, strings.NewReader(body), maxTest)
+		require.Nil(t, r, path)
+		encoded, err := msg.Encode()
+		require.NoError(t, err)
+		assert.NotContains(t, string(encoded), "..", path)
+		assert.Contains(t, string(encoded), "/var/etc/x", path)
+		subjects, r := msg.Subjects(http.Header{})
+		require.Nil(t, r, path)
+		for _, s := range subjects {
+			assert.NotContains(t, s.Target+s.Labels[guard.LabelCwd], "..", path)
+		}
+	}
+}
+
+// envd takes an empty path for the home: removing it would remove everything.
+func TestEmptyPathIsTheHome(t *testing.T) {
+	const service = "/filesystem.Filesystem/"
+	for path, msg := range map[string]proto.Message{
+		service + "Remove": &filesystempb.RemoveRequest{},
+		service + "Move":   &filesystempb.MoveRequest{Source: "", Destination: "/tmp/x"},
+	} {
+		_, r := messageOf(t, path, msg).Subjects(http.Header{})
+		require.NotNil(t, r, path)
+		assert.Equal(t, refusal.CodeInvalid, r.Code)
+	}
+	subjects, r := messageOf(t, service+"ListDir", &filesystempb.ListDirRequest{}).Subjects(http.Header{})
+	require.Nil(t, r)
+	assert.Equal(t, "~", subjects[0].Target)
 }
 
 // A moved file's text is unknown, so it may not go where it would run by itself.

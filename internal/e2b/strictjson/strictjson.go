@@ -128,7 +128,7 @@ func explain(err error) error {
 		return fmt.Errorf("reading JSON: %w", err)
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return fmt.Errorf("reading JSON: the key %q appears twice; send every key once", syntax.JSONPointer.LastToken())
+		return fmt.Errorf("reading JSON: the key %.80q appears twice; send every key once", syntax.JSONPointer.LastToken())
 	}
 	return fmt.Errorf("reading JSON: %w at byte %d; send valid UTF-8 JSON", syntax.Err, syntax.ByteOffset)
 }

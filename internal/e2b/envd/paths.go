@@ -1,0 +1,41 @@
+package envd
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/filesystempb"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+)
+
+// canonicalPaths resolves ".." in the paths of a message, so that the path that
+// is judged is the one the kernel opens.
+func canonicalPaths(m proto.Message) {
+	for _, p := range pathsOf(m) {
+		*p = files.Canonical(*p)
+	}
+}
+
+func pathsOf(m proto.Message) []*string {
+	switch m := m.(type) {
+	case *processpb.StartRequest:
+		if m.GetProcess().GetCwd() != "" {
+			return []*string{m.Process.Cwd}
+		}
+	case *filesystempb.MoveRequest:
+		return []*string{&m.Source, &m.Destination}
+	case *filesystempb.RemoveRequest:
+		return []*string{&m.Path}
+	case *filesystempb.MakeDirRequest:
+		return []*string{&m.Path}
+	case *filesystempb.StatRequest:
+		return []*string{&m.Path}
+	case *filesystempb.ListDirRequest:
+		return []*string{&m.Path}
+	case *filesystempb.WatchDirRequest:
+		return []*string{&m.Path}
+	case *filesystempb.CreateWatcherRequest:
+		return []*string{&m.Path}
+	}
+	return nil
+}

@@ -77,7 +77,7 @@ func Run(ctx context.Context, out io.Writer, opts Options) (err error) {
 	case opts.Serve:
 		return stage.serve(ctx, out)
 	default:
-		return stage.perform(ctx, out)
+		return stage.perform(ctx, out, scenario)
 	}
 }
 

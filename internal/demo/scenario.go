@@ -163,15 +163,15 @@ func kill(ctx context.Context, c *client) (answer, error) {
 	return readREST(resp, nil)
 }
 
-// perform drives the scenario and shows what came of it.
-func (s *stage) perform(ctx context.Context, out io.Writer) error {
+// perform takes the steps one after the other and shows what came of each.
+func (s *stage) perform(ctx context.Context, out io.Writer, steps []step) error {
 	const stepTimeout = 30 * time.Second
 	c := &client{url: s.url, http: &http.Client{}}
 	defer c.http.CloseIdleConnections()
 
 	var results []result
 	attacks := 0
-	for _, step := range scenario {
+	for _, step := range steps {
 		result := run(ctx, stepTimeout, c, step)
 		if passed := s.fuse.reached(); len(passed) > attacks {
 			attacks = len(passed)

@@ -32,6 +32,7 @@ func (c *call) filter(resp *http.Response) error {
 	if err := c.rewriteLocation(resp.Header); err != nil {
 		return err
 	}
+	resp.Header.Del("Alt-Svc") // the way there would lead past the gateway
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		c.clientBody.leave(c)
 	}
@@ -62,8 +63,12 @@ func (c *call) rewriteLocation(h http.Header) error {
 		return nil
 	}
 	u, err := url.Parse(location)
-	if err == nil && (u.Host == "" || c.upstreamHost(u.Hostname())) {
+	if err == nil && u.Opaque == "" && (u.Host == "" && u.Scheme == "" || c.upstreamHost(u.Hostname())) {
 		u.Scheme, u.Host, u.User = "", "", nil
+		if u.Path != "" { // a path that starts with "//" would read as a host
+			u.Path = "/" + strings.TrimLeft(u.Path, "/")
+			u.RawPath = ""
+		}
 		h.Set("Location", u.String())
 		return nil
 	}
@@ -180,6 +185,7 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	if !envd.IsStream(resp.StatusCode, resp.Header, enc) {
 		return nil
 	}
+	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
 	silent.start(func() { f.Cut(c.refuseSilence()) })
@@ -187,7 +193,14 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	return nil
 }
 
+// leaveUntransformed tells handlers and proxies on the way to the client not to
+// compress a stream: its client reads it piece by piece.
+func leaveUntransformed(h http.Header) {
+	h.Add("Cache-Control", "no-transform")
+}
+
 func (c *call) filterExecution(resp *http.Response) error {
+	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
 	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {

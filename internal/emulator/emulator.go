@@ -13,8 +13,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"go.uber.org/zap"
 )
@@ -71,6 +73,7 @@ func New(opts Options) (*Emulator, error) {
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the emulator's folder: %w", err)
 	}
+	allowInterrupts()
 	log := opts.Logger
 	if log == nil {
 		log = zap.NewNop()
@@ -99,6 +102,16 @@ func New(opts Options) (*Emulator, error) {
 	return e, nil
 }
 
+// allowInterrupts undoes what a shell does to a job it starts in the
+// background: it ignores SIGINT, and so would all processes of the sandboxes,
+// which could then not be interrupted. Taking the signal and dropping it is the
+// same to this process, and leaves its children with the default.
+var allowInterrupts = sync.OnceFunc(func() {
+	if signal.Ignored(syscall.SIGINT) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
+	}
+})
+
 // Notice is the text to show at start: that nothing is isolated, and how far
 // absolute paths in commands agree with those of the files API.
 func (e *Emulator) Notice() string {
@@ -106,7 +119,8 @@ func (e *Emulator) Notice() string {
 		"Use it for demonstrations and tests only. " + e.confine.describe()
 }
 
-// Recorded returns the requests received so far, oldest first.
+// Recorded returns the requests received so far, oldest first; of very many,
+// the latest.
 func (e *Emulator) Recorded() []Record { return e.recorder.all() }
 
 // Close ends every sandbox and its processes and removes their folders.

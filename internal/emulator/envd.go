@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -46,6 +47,12 @@ func (sb *sandbox) envdHandler() http.Handler {
 		}
 		if strings.HasPrefix(raw, "/process.Process/") || strings.HasPrefix(raw, "/filesystem.Filesystem/") {
 			if h, ok := rpc[r.URL.Path]; ok {
+				// The daemon's older RPC library takes a negative timeout for one
+				// that is over; the current one would call it malformed.
+				if ms := r.Header.Get("Connect-Timeout-Ms"); negative.MatchString(ms) {
+					r.Header = r.Header.Clone()
+					r.Header.Set("Connect-Timeout-Ms", "0")
+				}
 				h.ServeHTTP(w, r)
 				return
 			}
@@ -55,6 +62,8 @@ func (sb *sandbox) envdHandler() http.Handler {
 		sb.serveREST(w, r, raw)
 	})
 }
+
+var negative = regexp.MustCompile(`^-[0-9]{1,9}$`)
 
 // restRoutes are envd's REST routes; the value lists the methods.
 var restRoutes = map[string][]string{

@@ -182,11 +182,12 @@ func (in *interpreter) contextFor(ctx context.Context, x execution) (*codeContex
 	return c, nil
 }
 
-// Timing of an execution. Source: the code interpreter's server; the grace is
-// ours.
+// Timing of an execution. The keepalive's source is the code interpreter's
+// server; how long an interrupt may take is ours.
 const (
 	keepaliveInterval = 5 * time.Second
-	interruptGrace    = 3 * time.Second
+	interruptAgain    = 500 * time.Millisecond
+	interruptGrace    = 5 * time.Second
 )
 
 // run executes code and streams what happens. A client that goes away
@@ -220,7 +221,7 @@ func (in *interpreter) run(ctx context.Context, c *codeContext, x execution, out
 		in.restarted(c, out)
 		return
 	}
-	var giveUp <-chan time.Time
+	var giveUp, again <-chan time.Time
 	done := ctx.Done()
 	for {
 		select {
@@ -239,7 +240,11 @@ func (in *interpreter) run(ctx context.Context, c *codeContext, x execution, out
 			out.write(map[string]any{}, "keepalive")
 		case <-done:
 			k.interrupt()
-			done, giveUp = nil, time.After(interruptGrace)
+			done, giveUp, again = nil, time.After(interruptGrace), time.After(interruptAgain)
+		case <-again:
+			// Between running and waiting, node may have missed it.
+			k.interrupt()
+			again = time.After(interruptAgain)
 		case <-giveUp:
 			k.close()
 			giveUp = nil

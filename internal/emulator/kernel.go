@@ -40,7 +40,7 @@ var kernelPrograms = map[string][]string{
 
 // kernelEvent is one thing a kernel reports.
 type kernelEvent struct {
-	E         string          `json:"e"` // stdout, stderr, result, error, done; "" when the kernel died
+	E         string          `json:"e"` // ready, stdout, stderr, result, error, done; "" when the kernel died
 	Text      string          `json:"text"`
 	Data      json.RawMessage `json:"data"`
 	Main      bool            `json:"main"`
@@ -105,7 +105,14 @@ func (sb *sandbox) startKernel(language, cwd string) (*kernel, error) {
 	if err != nil {
 		return nil, errors.Join(err, requestsW.Close(), eventsR.Close())
 	}
-	return k, nil
+	// Before it is ready, an interrupt would end it.
+	for e := range k.events {
+		if e.E == "ready" {
+			return k, nil
+		}
+	}
+	k.close()
+	return nil, fmt.Errorf("the %s kernel did not start", language)
 }
 
 // read passes on everything the kernel says until it is gone.

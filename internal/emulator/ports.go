@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+// portTransport takes no proxy from the environment, and leaves no idle
+// connection to a program that serves one at a time.
+var portTransport = &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+
 // proxyPort forwards to a port that a process of the sandbox listens on. The
 // sandboxes share the machine's loopback, so it matters whose port it is: where
 // the machine can tell, no other program's is reachable.
@@ -32,6 +36,7 @@ func (sb *sandbox) proxyPort(w http.ResponseWriter, r *http.Request, port uint64
 	}
 	sb.mu.Unlock()
 	proxy := &httputil.ReverseProxy{
+		Transport:     portTransport,
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", fmtPort(port)

@@ -108,6 +108,10 @@ func (sb *sandbox) follow(ctx context.Context, p *process, sub *subscription[*pb
 		return ctx.Err()
 	case <-p.exited:
 	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done() // The deadline ended it; its end is not told.
+		return ctx.Err()
+	}
 	if err := send(&pb.ProcessEvent{Event: &pb.ProcessEvent_End{End: p.end}}); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,9 +52,13 @@ func Fingerprint(credential string) string {
 	return "sha256:" + hex.EncodeToString(sum[:6])
 }
 
+// maxRecords bounds what is kept in memory; older records are dropped.
+const maxRecords = 20000
+
 type recorder struct {
 	mu      sync.Mutex
 	out     io.Writer
+	seq     int
 	records []Record
 }
 
@@ -66,8 +71,11 @@ func (rec *recorder) all() []Record {
 func (rec *recorder) append(r Record) int {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	r.Seq = len(rec.records) + 1
-	rec.records = append(rec.records, r)
+	rec.seq++
+	r.Seq = rec.seq
+	if rec.records = append(rec.records, r); len(rec.records) > maxRecords {
+		rec.records = slices.Delete(rec.records, 0, maxRecords/2)
+	}
 	if rec.out != nil {
 		if line, err := json.Marshal(r); err == nil {
 			_, _ = rec.out.Write(append(line, '\n'))

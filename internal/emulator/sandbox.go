@@ -111,6 +111,9 @@ func (e *Emulator) start(spec sandboxSpec) (*sandbox, error) {
 	}
 	sb.fs = files
 	sb.spawn = newSpawner(e.confine, sb.fs)
+	if e.confine.chroot && !sb.spawn.confined {
+		e.log.Warn("the sandbox has no mount namespace: commands see this machine's real paths", zap.String("sandbox", sb.id))
+	}
 	sb.procs = newProcessTable(sb)
 	sb.watchers = newWatcherTable()
 	sb.envd = sb.envdHandler()

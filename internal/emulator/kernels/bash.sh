@@ -2,6 +2,7 @@
 # (code, environment assignments, marker), answers a line on descriptor 4.
 # State lives in this shell.
 trap ':' INT
+printf '{"e":"ready"}\n' >&4
 while IFS=' ' read -r __code __env __marker __reset <&3; do
 	eval "$(printf %s "$__env" | base64 -d)"
 	eval "$(printf %s "$__code" | base64 -d)" </dev/null 3<&- 4>&-

@@ -56,16 +56,25 @@ let thrown = report;
 shell._domain.removeAllListeners("error");
 shell._domain.on("error", (error) => thrown(error));
 
+// While code runs synchronously, node's own watchdog handles SIGINT, and only
+// if there is no listener: removing one would take the watchdog's handler away.
+const idle = () => {};
+process.on("SIGINT", idle);
+
 function evaluate(code) {
   return new Promise((resolve) => {
-    const interrupted = () => resolve({ error: new Error("Script execution was interrupted by `SIGINT`") });
-    process.once("SIGINT", interrupted);
+    let settled = false;
+    const interrupted = () => finish({ error: new Error("Script execution was interrupted by `SIGINT`") });
     const finish = (outcome) => {
+      settled = true;
       process.removeListener("SIGINT", interrupted);
+      process.removeListener("SIGINT", idle);
+      process.on("SIGINT", idle);
       thrown = report;
       resolve(outcome);
     };
     thrown = (error) => finish({ error });
+    process.removeListener("SIGINT", idle);
     try {
       shell.eval(code + "\n", shell.context, "cell.js", (error, value) => {
         if (error && error.constructor && error.constructor.name === "Recoverable") error = error.err;
@@ -74,6 +83,7 @@ function evaluate(code) {
     } catch (error) {
       finish({ error });
     }
+    if (!settled) process.on("SIGINT", interrupted);
   });
 }
 
@@ -96,7 +106,6 @@ async function execute(request) {
 
 process.on("uncaughtException", report);
 process.on("unhandledRejection", report);
-process.on("SIGINT", () => {});
 
 let waiting = "";
 let chain = Promise.resolve();
@@ -120,3 +129,4 @@ requests.on("data", (chunk) => {
     chain = chain.then(() => execute(request));
   }
 });
+emit({ e: "ready" });

@@ -362,5 +362,6 @@ def _serve():
 
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+_emit(e="ready")
 if __name__ == "__main__":
     _serve()

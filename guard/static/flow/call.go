@@ -339,6 +339,13 @@ func (m *Machine) call(f Value, c *Call) Value {
 
 		return m.callSym(x, c)
 	case *Fn:
+		if c.New {
+			this := Value{Kind: Instance, X: &Object{}}
+			m.callFn(x, this, c)
+
+			return this
+		}
+
 		return m.callFn(x, x.This, c)
 	case *Class:
 		return m.construct(x, c)

@@ -104,6 +104,10 @@ func (m *Machine) evalName(name string) Value {
 		if !m.L.Receiver && m.frame != nil {
 			return m.frame.this
 		}
+	case "arguments":
+		if f := m.frame; f != nil && m.L.BlockScope {
+			return Value{Kind: Array, X: &List{Items: f.args, Open: f.unknown}}
+		}
 	case "None", "null", "undefined", "NULL":
 		return Value{Kind: None}
 	case "True", "true", "TRUE":
@@ -131,9 +135,9 @@ func (m *Machine) format(n tree.Node) Value {
 		out.Kind = Bytes
 	}
 
-	var b strings.Builder
+	var parts [8]Value
 
-	hole := false
+	items := parts[:0]
 
 	for p := n.A; p != 0; p = m.T.At(p).Next {
 		part := m.T.At(p)
@@ -148,10 +152,10 @@ func (m *Machine) format(n tree.Node) Value {
 			out.Built = out.Built || v.IsText()
 		}
 
-		hole = m.addText(&b, &out, v, hole)
+		items = append(items, v)
 	}
 
-	return m.finish(out, &b)
+	return m.Join(out, Value{Kind: out.Kind}, items)
 }
 
 // addText appends a value as text; hole says that the text ends with a hole.
@@ -257,6 +261,11 @@ func (m *Machine) sequence(n tree.Node) Value {
 		}
 
 		l.Items = append(l.Items, m.eval(p))
+	}
+
+	// Of a comma expression the last value counts.
+	if n.Op == ',' && len(l.Items) > 0 {
+		return l.Items[len(l.Items)-1]
 	}
 
 	return Value{Kind: Array, X: l}
@@ -745,7 +754,7 @@ func (m *Machine) clauses(n tree.Node, id tree.ID, f func()) {
 
 	items, ok := m.items(over)
 
-	if ok && (len(items) <= 64 || len(items) <= maxUnroll && m.decodes(n.A)) {
+	if ok && m.worth(len(items), n.A) {
 		for _, it := range items {
 			if !m.step() {
 				return
@@ -765,6 +774,32 @@ func (m *Machine) clauses(n tree.Node, id tree.ID, f func()) {
 	}
 
 	m.clauses(n, c.Next, f)
+}
+
+// fewTurns is how often what is no decoder is done over.
+const fewTurns = 16
+
+// worth says whether an expression or body is worth doing for each of n items.
+func (m *Machine) worth(n int, body tree.ID) bool {
+	return n <= fewTurns && m.loop <= 2 || n <= maxUnroll && m.decodes(body)
+}
+
+// Worth says whether a function is worth calling for each of n items.
+func (m *Machine) Worth(n int, f Value) bool {
+	switch x := f.X.(type) {
+	case *Fn:
+		if x.Tree != m.T {
+			return n <= fewTurns
+		}
+
+		return m.worth(n, m.T.At(x.Node).B)
+	case *Sym:
+		return n <= fewTurns && m.loop <= 2 || n <= maxUnroll && x.Cheap
+	case *Bound:
+		return n <= maxUnroll && x.Fn == nil
+	}
+
+	return n <= fewTurns
 }
 
 // long says whether v is a range that is not worth spelling out.

@@ -530,6 +530,14 @@ func (m *Machine) SliceOf(v, a, b, c Value, stepped bool) Value {
 
 // Percent is text % values.
 func (m *Machine) Percent(a, args Value) Value {
+	if l := args.List(); args.Kind == Array {
+		return m.turns(l.Items, func(items []Value) Value { return m.percent(a, Items(items...)) })
+	}
+
+	return m.percent(a, args)
+}
+
+func (m *Machine) percent(a, args Value) Value {
 	out := Value{Kind: a.Kind, Built: true, Taint: a.Taint, Origin: a.Origin}.From(args)
 
 	next := func() (Value, bool) { return Value{}, false }
@@ -692,21 +700,19 @@ func (m *Machine) Format(a Value, args []Value, kw []KwArg) Value {
 
 // JoinPath joins path parts: an absolute part starts over.
 func (m *Machine) JoinPath(a Value, more ...Value) Value {
+	return m.turns(append([]Value{a}, more...), m.joinPath)
+}
+
+func (m *Machine) joinPath(parts []Value) Value {
+	a := parts[0]
 	out := a
-	text := textOf(a.First())
+	text := textOf(a)
 
 	if a.Kind == Unknown || a.Kind == None {
 		out = Value{Kind: Str, Taint: a.Taint, Origin: a.Origin, Ref: a.Ref}
 	}
 
-	obj := a.Object()
-	if a.Kind == Either {
-		out = a.First()
-		obj = out.Object()
-	}
-
-	for _, p := range more {
-		p = p.First()
+	for _, p := range parts[1:] {
 		t := textOf(p)
 		out = out.From(p)
 
@@ -726,7 +732,7 @@ func (m *Machine) JoinPath(a Value, more ...Value) Value {
 
 	m.work(len(text))
 
-	if out.Kind == Instance && obj != nil {
+	if obj := a.Object(); out.Kind == Instance && obj != nil && obj.Sym != nil {
 		main := Value{Kind: Str, Text: text, Taint: out.Taint, Origin: out.Origin, Ref: obj.Main.Ref}
 
 		return New(obj.Sym, main)
@@ -739,37 +745,47 @@ func (m *Machine) JoinPath(a Value, more ...Value) Value {
 
 // Join joins items with a separator between them.
 func (m *Machine) Join(out, sep Value, items []Value) Value {
-	// One of the items may be several things.
-	for i := range items {
-		if o, ok := items[i].X.(*Options); ok && len(o.All) <= maxOptions {
-			all := make([]Value, 0, len(o.All))
+	return m.turns(items, func(items []Value) Value {
+		var b strings.Builder
 
-			for _, w := range o.All {
-				one := append([]Value(nil), items...)
-				one[i] = w
-				// The others keep their first option.
-				for j := i + 1; j < len(one); j++ {
-					one[j] = one[j].First()
-				}
+		v, hole := out, false
 
-				all = append(all, m.Join(out, sep, one))
+		for i := range items {
+			if i > 0 {
+				hole = m.addText(&b, &v, sep, hole)
 			}
 
-			return OneOf(all)
+			hole = m.addText(&b, &v, items[i], hole)
 		}
-	}
 
-	var b strings.Builder
+		return m.finish(v, &b)
+	})
+}
 
-	hole := false
+// turns runs f once, or as often as it takes to see each option of each item.
+func (m *Machine) turns(items []Value, f func([]Value) Value) Value {
+	n := 0
 
 	for i := range items {
-		if i > 0 {
-			hole = m.addText(&b, &out, sep, hole)
+		if o, ok := items[i].X.(*Options); ok {
+			n = max(n, len(o.All))
 		}
-
-		hole = m.addText(&b, &out, items[i], hole)
 	}
 
-	return m.finish(out, &b)
+	if n == 0 {
+		return f(items)
+	}
+
+	all := make([]Value, 0, n)
+
+	for turn := 0; turn < n && m.step(); turn++ {
+		one := make([]Value, len(items))
+		for i := range items {
+			one[i] = optionOf(items[i], turn)
+		}
+
+		all = append(all, f(one))
+	}
+
+	return OneOf(all)
 }

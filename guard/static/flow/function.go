@@ -217,7 +217,7 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	outer := m.T
 	m.T = fn.Tree
 	n := *m.T.At(fn.Node)
-	f := &frame{fn: fn, this: this, cond: m.cond, calling: m.frame}
+	f := &frame{fn: fn, this: this, args: args, unknown: unknown, calling: m.frame}
 	savedScope, savedLoop := m.scope, m.loop
 	m.frame = f
 	m.scope = &scope{parent: fn.Scope, cond: m.cond}
@@ -323,11 +323,6 @@ func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []
 	if m.L.Receiver && fn.Owner != nil && !fn.static && id != 0 {
 		m.scope.set(m.T.Text(id), this)
 		id = m.T.At(id).Next
-	}
-
-	if m.L.BlockScope {
-		l := &List{Items: append([]Value(nil), args...), Open: unknown}
-		m.scope.set("arguments", Value{Kind: Array, X: l})
 	}
 
 	i := 0

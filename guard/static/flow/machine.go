@@ -84,7 +84,8 @@ type frame struct {
 	ret     Value
 	hasRet  bool
 	yields  []Value
-	cond    int
+	args    []Value
+	unknown bool
 	calling *frame
 }
 
@@ -118,6 +119,7 @@ type Machine struct {
 	stars   []*Sym // modules of which all names were imported
 	tainted int    // how often a variable took up a source
 	free    []*Call
+	later   []func()
 	seed    maphash.Seed
 }
 
@@ -139,7 +141,9 @@ func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 	}
 
 	m.exec(t.Root)
+	m.flush()
 	m.rest()
+	m.flush()
 
 	if t.Errors > 0 {
 		m.R.Note(effect.NoteSyntax, max(t.FirstError, 0), "")
@@ -506,7 +510,7 @@ func (m *Machine) EvalText(t *tree.Tree) Value {
 	var v Value
 
 	for id := t.At(t.Root).A; id != 0; id = t.At(id).Next {
-		if t.At(id).Kind == tree.Expr {
+		if k := t.At(id).Kind; k == tree.Expr || k == tree.Return {
 			v = sub.eval(t.At(id).A)
 		}
 	}
@@ -531,4 +535,50 @@ func (m *Machine) Source(id tree.ID) string {
 	}
 
 	return m.T.Src[start:end]
+}
+
+// IsRegexp says whether an expression is a regular expression literal.
+func (m *Machine) IsRegexp(id tree.ID) bool { return m.T.At(id).Kind == tree.Regexp }
+
+// After is the letters after a regular expression literal: its flags.
+func (m *Machine) After(id tree.ID) string {
+	i := int(m.T.At(id).End) + 1
+	j := i
+
+	for j < len(m.T.Src) && 'a' <= m.T.Src[j] && m.T.Src[j] <= 'z' {
+		j++
+	}
+
+	if i > j {
+		return ""
+	}
+
+	return m.T.Src[i:j]
+}
+
+// InLoop runs f as the body of a loop.
+func (m *Machine) InLoop(f func() Value) Value {
+	m.loop++
+
+	v := f()
+
+	m.loop--
+
+	return v
+}
+
+// Element is an item of v, if it is not known which.
+func (m *Machine) Element(v Value) Value { return m.element(v) }
+
+// Later runs f after the current statement: a callback sees what the statement
+// that hands it over binds.
+func (m *Machine) Later(f func()) { m.later = append(m.later, f) }
+
+func (m *Machine) flush() {
+	for len(m.later) > 0 && m.step() {
+		f := m.later[0]
+		m.later = m.later[1:]
+
+		f()
+	}
 }

@@ -19,6 +19,11 @@ func (m *Machine) exec(id tree.ID) {
 
 		m.depth++
 		m.execNode(id, *m.T.At(id))
+
+		if len(m.later) > 0 {
+			m.flush()
+		}
+
 		m.depth--
 	}
 }
@@ -77,8 +82,11 @@ func (m *Machine) execNode(id tree.ID, n tree.Node) {
 		m.eval(n.B)
 		m.exec(n.C)
 	case tree.Func:
-		v := m.function(id, nil)
-		m.bindFunction(id, v)
+		if m.L.BlockScope && n.End > n.Start {
+			return // Hoisted.
+		}
+
+		m.bindFunction(id, m.function(id, nil))
 	case tree.Class:
 		m.class(id, n)
 	case tree.Jump:
@@ -103,11 +111,9 @@ func (m *Machine) hoist(id tree.ID) {
 
 func (m *Machine) bindFunction(id tree.ID, v Value) {
 	name := m.T.Text(id)
-	if name == "" || m.L.BlockScope {
-		return // Hoisted.
+	if name != "" {
+		m.Bind(name, v)
 	}
-
-	m.Bind(name, v)
 }
 
 func (m *Machine) declareOuter(id tree.ID) {
@@ -301,6 +307,11 @@ func (m *Machine) calleeName(id tree.ID) string {
 func (m *Machine) execFor(id tree.ID, n tree.Node) {
 	over := m.eval(n.B)
 
+	if n.Op == 'i' && over.Kind == Array {
+		// The keys of an array are its indices.
+		over = Numbers(0, int64(len(over.List().Items)), 1)
+	}
+
 	if long(over) && !m.decodes(n.C) {
 		m.loopBody(func() {
 			m.bindTo(n.A, m.element(over))
@@ -399,8 +410,24 @@ func (m *Machine) assignment(n tree.Node) Value {
 }
 
 func (m *Machine) declareOrBind(n tree.Node, v Value) {
-	if n.Flag&tree.FlagDeclare != 0 {
+	switch {
+	case n.Flag&tree.FlagDeclare != 0:
 		m.declare(n.A, v)
+
+		return
+	case n.Flag&tree.FlagHoist != 0:
+		if n.B == 0 {
+			// "var x" leaves what is there.
+			return
+		}
+
+		saved := m.scope
+		for m.scope.block && m.scope.parent != nil {
+			m.scope = m.scope.parent
+		}
+
+		m.declare(n.A, v)
+		m.scope = saved
 
 		return
 	}

@@ -18,6 +18,8 @@ type Sym struct {
 	Path bool
 	// Endless says that instances are iterators that never end.
 	Endless bool
+	// Cheap says that it is one of the functions that decoders are made of.
+	Cheap bool
 	// Callback says that to give the function away is as telling as to call it.
 	Callback bool
 	// Call is what calling it does; nil for nothing known.

@@ -391,6 +391,9 @@ func (v Value) Value() effect.Value {
 // maxOptions bounds how many values an Either holds.
 const maxOptions = 64
 
+// maxJoined bounds how many of a variable's earlier values are kept.
+const maxJoined = 16
+
 // Join is what is known where either value may flow; a is the more recent.
 func Join(a, b Value) Value {
 	if same(a, b) {
@@ -410,6 +413,7 @@ func Join(a, b Value) Value {
 	all := make([]Value, 0, 4)
 	all = addOptions(all, a)
 	all = addOptions(all, b)
+	all = all[:min(len(all), maxJoined)]
 
 	if len(all) == 1 {
 		return all[0]

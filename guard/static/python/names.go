@@ -139,6 +139,10 @@ func defineNames(l *flow.Language) {
 		return m.CallValue(f, c.ID, c.Args[1:len(c.Args)-1]...)
 	})
 
+	for _, name := range cheap {
+		b.At(name).Cheap = true
+	}
+
 	// Higher functions call what they are given.
 	b.Def("map filter", mapped)
 	root.Def("itertools.starmap itertools.filterfalse itertools.takewhile itertools.dropwhile", mapped)
@@ -206,9 +210,8 @@ func mapped(m *flow.Machine, c *flow.Call) flow.Value {
 		return flow.Items(m.CallValue(f, c.ID, over.Forget()))
 	}
 
-	cheap := f.Kind == flow.Symbol && strings.HasPrefix(f.Sym().Name, "builtins.") || f.Kind == flow.Method
-	if len(items) > 64 && !cheap && f.Kind != flow.Function || len(items) > 20_000 {
-		return flow.Items(m.CallValue(f, c.ID, flow.OneOf(items)))
+	if !m.Worth(len(items), f) {
+		return flow.Items(m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.OneOf(items)) }))
 	}
 
 	out := make([]flow.Value, 0, len(items))
@@ -223,6 +226,9 @@ func mapped(m *flow.Machine, c *flow.Call) flow.Value {
 
 	return flow.Items(out...)
 }
+
+// cheap are the functions that decoders are made of.
+var cheap = strings.Fields("chr ord int str unichr bytes bytearray hex len")
 
 // importCall is a module by its name.
 func importCall(m *flow.Machine, c *flow.Call) flow.Value {

@@ -47,7 +47,8 @@ const (
 	Unary
 	// Cond is A if B else C: A the value when true, B the test, C the other.
 	Cond
-	// Seq is a list ('['), tuple ('(') or set ('{') by Op: A is the first.
+	// Seq is a list ('['), tuple ('(') or set ('{') by Op: A is the first. With
+	// Op ',' its value is that of the last.
 	Seq
 	// Dict is a dict or object: A is the first of Pair, Star, Func.
 	Dict
@@ -134,8 +135,11 @@ const (
 	FlagExpr
 	// FlagDouble marks a Star of keywords.
 	FlagDouble
-	// FlagDeclare marks an Assign that declares its target in the block's scope.
+	// FlagDeclare marks an Assign that declares its target in the block's scope,
+	// and a Block that has such.
 	FlagDeclare
+	// FlagHoist marks an Assign that declares its target in the function's scope.
+	FlagHoist
 )
 
 // Node is one node.

@@ -53,6 +53,8 @@ func TestRoutesPrintsEveryRowAsTableAndJSON(t *testing.T) {
 	assert.Contains(t, stderr, `unknown format "xml"`)
 }
 
+// TestCheckTellsPassBlockAndError: a guard that blocks questions about what it
+// blocks cannot be asked; see destructive_command_guard#170.
 func TestCheckTellsPassBlockAndError(t *testing.T) {
 	dir := t.TempDir()
 	harmless, harmful := filepath.Join(dir, "ok.py"), filepath.Join(dir, "bad.sh")

@@ -19,7 +19,7 @@ import (
 func frame(flags byte, payload string) string {
 	head := make([]byte, 5)
 	head[0] = flags
-	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // Small in tests.
+	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) // Small in tests.
 	return string(head) + payload
 }
 

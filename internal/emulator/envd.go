@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -225,11 +226,11 @@ func protoBody(msg any) json.RawMessage {
 		return nil
 	}
 	// protojson varies its spacing on purpose; records must not.
-	var compact json.RawMessage
-	if json.Unmarshal(body, &compact) != nil {
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) != nil {
 		return nil
 	}
-	return compact
+	return compact.Bytes()
 }
 
 // basicWithPassword says whether a Basic credential carries a secret.

@@ -87,7 +87,7 @@ func (sb *sandbox) launch(ctx context.Context, u account, req *pb.StartRequest) 
 		}
 		return nil, nil, invalid(fmt.Errorf("error starting process '%s': %w", line, err))
 	}
-	p.pid = uint32(cmd.Process.Pid) //nolint:gosec // A pid is positive.
+	p.pid = uint32(cmd.Process.Pid) // A pid is positive.
 	sb.spawn.started(cmd.Process.Pid)
 	return p, sub, nil
 }
@@ -165,7 +165,7 @@ func (p *process) wait() {
 	}
 	state := p.cmd.ProcessState
 	end := &pb.ProcessEvent_EndEvent{
-		ExitCode: int32(state.ExitCode()), //nolint:gosec // An exit code is below 256.
+		ExitCode: int32(state.ExitCode()), // An exit code is below 256.
 		Exited:   state.Exited(), Status: state.String(),
 	}
 	if err != nil {
@@ -235,7 +235,7 @@ func (p *process) resize(size *pb.PTY_Size) error {
 }
 
 func windowSize(size *pb.PTY_Size) *pty.Winsize {
-	return &pty.Winsize{Cols: uint16(size.GetCols()), Rows: uint16(size.GetRows())} //nolint:gosec // As envd does.
+	return &pty.Winsize{Cols: uint16(size.GetCols()), Rows: uint16(size.GetRows())} // As envd does.
 }
 
 // retention is how long an exited process can still be attached to.

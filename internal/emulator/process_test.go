@@ -33,7 +33,7 @@ func TestHowACommandEnds(t *testing.T) {
 			require.Equal(t, tt.end.String(), f.end.String())
 		})
 	}
-	missing := b.start(&pb.StartRequest{Process: &pb.ProcessConfig{Cmd: "no-such-program"}})
+	missing := b.start(&pb.StartRequest{Process: &pb.ProcessConfig{Cmd: "/no/such/program"}})
 	require.NoError(t, missing.err, "a missing program is not an error of the call")
 	require.EqualValues(t, 127, missing.end.GetExitCode())
 }

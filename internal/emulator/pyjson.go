@@ -93,7 +93,7 @@ func utf32Text(b []byte, order binary.ByteOrder) (string, error) {
 	}
 	var s strings.Builder
 	for i := 0; i < len(b); i += 4 {
-		c := rune(order.Uint32(b[i:])) //nolint:gosec // ValidRune refuses what overflows.
+		c := rune(order.Uint32(b[i:])) // ValidRune refuses what overflows.
 		if !utf8.ValidRune(c) {
 			return "", errEncoding
 		}

@@ -91,7 +91,7 @@ func copyTree(from, to string) error {
 		dst := filepath.Join(to, rel)
 		info, err := d.Info()
 		if err != nil {
-			return nil //nolint:nilerr // Removed while we looked.
+			return nil // Removed while we looked.
 		}
 		switch {
 		case d.IsDir():

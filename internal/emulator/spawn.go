@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 )
@@ -154,16 +153,4 @@ func (s *spawner) prepare(cmd *exec.Cmd, u account, cwd string, env map[string]s
 	}
 	cmd.SysProcAttr = s.attributes(u, tty)
 	return nil
-}
-
-// sandboxPath turns a path that a process of the sandbox reported into the
-// path the SDK knows it by.
-func (s *spawner) sandboxPath(p string) string {
-	if s.confined {
-		return p
-	}
-	if rest, ok := strings.CutPrefix(p, s.fs.dir); ok {
-		return "/" + strings.TrimPrefix(rest, "/")
-	}
-	return p
 }

@@ -61,7 +61,7 @@ func (f *folderWatch) add(dir string) error {
 	}
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil //nolint:nilerr // Removed while we looked.
+			return nil // Removed while we looked.
 		}
 		return f.w.Add(p)
 	})

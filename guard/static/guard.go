@@ -135,7 +135,12 @@ func (g *Guard) Review(ctx context.Context, s guard.Subject) (guard.Verdict, err
 }
 
 // Inspect judges one subject and tells all that was seen.
-func (g *Guard) Inspect(s guard.Subject) (f Findings) {
+func (g *Guard) Inspect(s guard.Subject) Findings {
+	return g.guarded(s, func() *analysis { return analyse(s, effect.NewBudget(g.opts.MaxSteps)) })
+}
+
+// guarded turns the result of an analysis into findings.
+func (g *Guard) guarded(s guard.Subject, work func() *analysis) (f Findings) {
 	f = Findings{Subject: s}
 
 	defer func() {
@@ -151,7 +156,7 @@ func (g *Guard) Inspect(s guard.Subject) (f Findings) {
 		return f
 	}
 
-	a := analyse(s, effect.NewBudget(g.opts.MaxSteps))
+	a := work()
 	f.Effects, f.Normalized, f.Notes, f.Language, f.Steps = a.effects, a.normalized, a.notes, a.language, a.budget.Spent()
 
 	for _, h := range a.hits() {

@@ -1,6 +1,7 @@
 package static
 
 import (
+	"path"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -334,8 +335,11 @@ var obfuscationRules = []row{
 		match: matching(func(f *facts, e *fact) (string, bool) {
 			// A plug-in registry lists the subclasses of its own class; an escape
 			// reaches the classes through a value's type.
-			if e.Via == "__subclasses__" && !f.textHas(e.Span, "__class__", "__mro__", "__base", "object.__subclasses__") {
-				return "", false
+			if e.Target.Text == "subclasses" {
+				chain := f.textHas(e.Span, "__class__", "__mro__", "__base", "object.__subclasses__", "__init__.__globals__", "f_builtins", "__globals__[")
+				if !chain && !(f.textHas(e.Span, "f_back", "gi_frame") && f.textHas(e.Span, "f_globals", "f_builtins")) {
+					return "", false
+				}
 			}
 
 			return show(e.Target.Text), true
@@ -391,7 +395,8 @@ func minerMatch(f *facts) []hit {
 		case effect.Receive, effect.Install:
 			return show(e.Target.Text), minerName(e.Target.Text)
 		case effect.Send, effect.Write, effect.Call:
-			if e.Kind == effect.Write && (strings.HasSuffix(e.path, ".md") || strings.HasSuffix(e.path, ".txt") || strings.HasSuffix(e.path, ".rst")) {
+			// Scripts are read as such; text is only talk.
+			if e.Kind == effect.Write && !oneOf(path.Ext(e.path), ".json", ".conf", ".cfg", ".ini", ".yaml", ".yml", ".toml") {
 				return "", false
 			}
 

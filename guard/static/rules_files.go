@@ -108,6 +108,12 @@ func deletesVital(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	// A path whose directories are not known is not known to be the system's,
+	// except where it was searched for there.
+	if strings.Contains(p, effect.HoleText) && e.Target.Ref != "" {
+		return "", false
+	}
+
 	if !c.Has(place.Vital) || c.Has(place.Tree) && (e.Flags.Has(effect.FlagRecursive) || strings.Contains(path.Base(p), "*")) {
 		return "", false
 	}
@@ -166,7 +172,9 @@ func overwritesVital(f *facts, e *fact) (string, bool) {
 	}
 
 	switch {
-	case path.Dir(e.path) == "/usr" && !place.IsTemp(e.path):
+	case strings.Contains(e.path, effect.HoleText):
+		return "", false
+	case path.Dir(e.path) == "/usr" && e.path != "/usr/tmp":
 		// Nothing of anybody's own lives directly in /usr.
 		return show(e.path), true
 	case c.Has(place.Binary) && !e.Flags.Has(effect.FlagAppend):

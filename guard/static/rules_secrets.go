@@ -73,6 +73,11 @@ func readsSecret(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	// Through the file API "self" is not the caller's own process.
+	if strings.HasPrefix(e.Via, "file ") && strings.HasPrefix(p, "/proc/") && strings.HasSuffix(p, "/environ") {
+		return show(p), true
+	}
+
 	if !c.Has(place.Secret) || secretTools[e.Via] || e.Flags.Has(effect.FlagQuiet) {
 		return "", false
 	}

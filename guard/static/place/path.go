@@ -107,7 +107,7 @@ func Classify(p string) Class {
 
 // IsTemp says whether anybody can write there.
 func IsTemp(p string) bool {
-	return under(p, "/tmp") || under(p, "/var/tmp") || under(p, "/dev/shm")
+	return under(p, "/tmp") || under(p, "/usr/tmp") || under(p, "/var/tmp") || under(p, "/dev/shm")
 }
 
 // under says whether p is dir or below it.

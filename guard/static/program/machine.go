@@ -60,7 +60,7 @@ func Base(name string) string {
 
 // Run starts a program: it records the Exec, and what follows from it.
 func (m *Machine) Run(c Call) effect.Value {
-	if m.depth > maxDepth || !m.Budget.Spend(3+len(c.Args)) {
+	if m.depth > maxDepth || !m.Budget.Spend(8+2*len(c.Args)) {
 		return effect.Unknown(effect.TaintOutput)
 	}
 
@@ -271,6 +271,7 @@ func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Fla
 
 	if flags.Has(effect.FlagAppend) {
 		if old, ok := m.Files[key]; ok {
+			m.Budget.Spend(len(old.Text) / 32)
 			data = effect.Concat(old, data)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 )
@@ -63,11 +64,45 @@ func unescapeValue(v effect.Value) effect.Value {
 	out := v
 	out.Text = Unescape(v.Text)
 
-	if strings.Contains(v.Text, `\x`) || strings.Contains(v.Text, `\0`) {
+	if spellsText(v.Text) {
 		out.Taint |= effect.TaintDecoded
 	}
 
 	return out
+}
+
+// spellsText says whether numeric escapes stand for letters, which plain text
+// has no need of: "\\x72\\x6d" does, the escape of a colour does not.
+func spellsText(s string) bool {
+	n := 0
+
+	for i := 0; i+3 < len(s) && n < 2; i++ {
+		if s[i] != '\\' {
+			continue
+		}
+
+		var code uint64
+
+		switch c := s[i+1]; {
+		case c == 'x':
+			code, _ = strconv.ParseUint(s[i+2:i+4], 16, 8)
+		case c >= '0' && c <= '7':
+			end := i + 1
+			for end < len(s) && end < i+5 && s[end] >= '0' && s[end] <= '7' {
+				end++
+			}
+
+			code, _ = strconv.ParseUint(s[i+1:end], 8, 16)
+		}
+
+		if b := byte(code) | 0x20; b >= 'a' && b <= 'z' || code == '/' {
+			n++
+		}
+
+		i++
+	}
+
+	return n >= 2
 }
 
 // Unescape resolves the backslash escapes of echo -e, printf and $'…'.
@@ -387,7 +422,7 @@ func tr(m *Machine, c *Call) effect.Value {
 			}
 
 			return r
-		}, v.Text)).With(effect.TaintDecoded)
+		}, v.Text))
 	case len(o.pos) < 2:
 		return v
 	}
@@ -403,13 +438,36 @@ func tr(m *Machine, c *Call) effect.Value {
 		index[r] = to[min(i, len(to)-1)]
 	}
 
-	return withText(v, strings.Map(func(r rune) rune {
+	out := withText(v, strings.Map(func(r rune) rune {
 		if t, ok := index[r]; ok {
 			return t
 		}
 
 		return r
-	}, v.Text)).With(effect.TaintDecoded)
+	}, v.Text))
+
+	// A substitution of the alphabet hides text; one of separators does not.
+	letters := 0
+
+	for r, t := range index {
+		if unicode.IsLetter(r) && unicode.IsLetter(t) && unicode.ToLower(r) != unicode.ToLower(t) {
+			letters++
+		}
+	}
+
+	if letters >= 8 || unicode.IsLetter(firstRune(v.Text)) && letters > 0 {
+		out.Taint |= effect.TaintDecoded
+	}
+
+	return out
+}
+
+func firstRune(s string) rune {
+	for _, r := range s {
+		return r
+	}
+
+	return 0
 }
 
 // trSet expands ranges and classes.

@@ -82,10 +82,11 @@ type scanner struct {
 	socket bool
 	fetch  bool
 	vars   map[string]string
+	budget *effect.Budget
 }
 
 func scan(d *dialect, text string, b *effect.Budget) effect.Result {
-	sc := &scanner{d: d, s: text}
+	sc := &scanner{d: d, s: text, budget: b}
 
 	for _, name := range d.sockets {
 		if i := strings.Index(text, name); i >= 0 {
@@ -356,6 +357,8 @@ func (sc *scanner) runCall(i, end int, name string) int {
 
 // shell runs text as shell. With a socket open, a shell gets it as its streams.
 func (sc *scanner) shell(text effect.Value, i, end int, via string) {
+	sc.budget.Spend(16)
+
 	span := effect.Span{Start: i, End: end}
 	sc.r.Embed(effect.Embedded{Lang: "bash", Text: text, Span: span, Offset: -1, Via: via})
 

@@ -32,9 +32,14 @@ var errDepth = errors.New("nesting too deep")
 // opening brackets exhausts the stack, which ends the process and cannot be
 // recovered; a scan of the text beforehand can be misled by quotes, the stack
 // cannot.
+//
+// It also spends the budget as text is read, more for what makes the parser
+// work: a byte that starts a node costs most.
 type gatedReader struct {
-	rest string
-	deep bool
+	rest   string
+	budget *effect.Budget
+	deep   bool
+	broke  bool
 }
 
 func (g *gatedReader) Read(p []byte) (int, error) {
@@ -50,10 +55,37 @@ func (g *gatedReader) Read(p []byte) (int, error) {
 	}
 
 	n := copy(p[:min(len(p), readSize)], g.rest)
+	cost := n / 8
+
+	for _, b := range []byte(g.rest[:n]) {
+		cost += int(byteCost[b])
+	}
+
+	if !g.budget.Spend(cost / 2) {
+		g.broke = true
+
+		return 0, errBudget
+	}
+
 	g.rest = g.rest[n:]
 
 	return n, nil
 }
+
+var errBudget = errors.New("out of steps")
+
+// byteCost is, in half steps, what a byte costs to parse.
+var byteCost = func() (t [256]uint8) {
+	for _, b := range []byte("|&;()<>`$[]{}!*?@#\\") {
+		t[b] = 10
+	}
+
+	for _, b := range []byte("\n'\" ") {
+		t[b] = 2
+	}
+
+	return t
+}()
 
 var parsers = sync.Pool{New: func() any {
 	return syntax.NewParser(syntax.Variant(syntax.LangBash))
@@ -74,15 +106,13 @@ func parse(text string, budget *effect.Budget, run func([]*syntax.Stmt, int), no
 	for tries := 0; base < len(text); tries++ {
 		rest := text[base:]
 
-		if !budget.Spend(1 + len(rest)/256) {
+		stmts, bad, deep := parseOnce(rest, budget)
+
+		switch {
+		case budget.Exhausted():
 			note(effect.NoteBudget, base, "out of steps")
 
 			return
-		}
-
-		stmts, bad, deep := parseOnce(rest)
-
-		switch {
 		case deep:
 			note(effect.NoteDepth, base, "nesting too deep")
 
@@ -101,14 +131,14 @@ func parse(text string, budget *effect.Budget, run func([]*syntax.Stmt, int), no
 			return
 		}
 
-		base += recoverLine(rest, stmts, bad, base, run)
+		base += recoverLine(rest, stmts, bad, base, budget, run)
 	}
 }
 
 // parseOnce parses text up to its end or its first error, whose offset is bad.
-func parseOnce(text string) (stmts []*syntax.Stmt, bad int, deep bool) {
+func parseOnce(text string, budget *effect.Budget) (stmts []*syntax.Stmt, bad int, deep bool) {
 	p, _ := parsers.Get().(*syntax.Parser)
-	r := &gatedReader{rest: text}
+	r := &gatedReader{rest: text, budget: budget}
 	file, err := p.Parse(r, "")
 
 	parsers.Put(p)
@@ -145,7 +175,7 @@ func parseOnce(text string) (stmts []*syntax.Stmt, bad int, deep bool) {
 
 // recoverLine runs what came before an error, then the broken line in pieces,
 // and returns where to go on.
-func recoverLine(text string, stmts []*syntax.Stmt, bad, base int, run func([]*syntax.Stmt, int)) int {
+func recoverLine(text string, stmts []*syntax.Stmt, bad, base int, budget *effect.Budget, run func([]*syntax.Stmt, int)) int {
 	start := 0
 
 	if len(stmts) > 0 {
@@ -174,15 +204,15 @@ func recoverLine(text string, stmts []*syntax.Stmt, bad, base int, run func([]*s
 		broken = broken[:maxBroken]
 	}
 
-	for _, fix := range []string{`"`, `'`, "\n}", ")", "`", "\nfi", "\ndone", `")`, `')`} {
-		if s, e, deep := parseOnce(broken + fix); e < 0 && !deep && len(s) > 0 {
+	for _, fix := range []string{`"`, `'`, "\n}", ")", "`", "\nfi", "\ndone", "\n:\nfi", "\n:\ndone", `")`, `')`} {
+		if s, e, deep := parseOnce(broken+fix, budget); e < 0 && !deep && len(s) > 0 {
 			run(s, base+at)
 
 			return end
 		}
 	}
 
-	runPieces(broken, base+at, run)
+	runPieces(broken, base+at, budget, run)
 
 	return end
 }
@@ -191,7 +221,7 @@ func recoverLine(text string, stmts []*syntax.Stmt, bad, base int, run func([]*s
 const maxBroken = 16 << 10
 
 // runPieces reads a line no parser accepts at its separators.
-func runPieces(line string, base int, run func([]*syntax.Stmt, int)) {
+func runPieces(line string, base int, budget *effect.Budget, run func([]*syntax.Stmt, int)) {
 	at, count := 0, 0
 
 	for at < len(line) && count < maxErrors {
@@ -203,7 +233,7 @@ func runPieces(line string, base int, run func([]*syntax.Stmt, int)) {
 		if piece := line[at:end]; strings.TrimSpace(piece) != "" {
 			count++
 
-			if s, bad, deep := parseOnce(piece); !deep && (bad < 0 || len(s) > 0) {
+			if s, bad, deep := parseOnce(piece, budget); !deep && (bad < 0 || len(s) > 0) {
 				run(s, base+at)
 			}
 		}

@@ -440,6 +440,7 @@ func (e *eval) assign(a *syntax.Assign) {
 
 	if a.Append {
 		if old, ok := e.vars[name]; ok {
+			e.budget.Spend(len(old.val.Text) / 32)
 			v = effect.Concat(old.val, v)
 		}
 	}

@@ -12,8 +12,6 @@
 package shell
 
 import (
-	"strings"
-
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -116,12 +114,18 @@ func (e *eval) text(text string) effect.Value {
 
 // shellText runs text as a shell of its own would: "sh -c", a pipe into sh.
 func (e *eval) shellText(text, stdin effect.Value, args []effect.Value, flags effect.Flag, span effect.Span, via string) effect.Value {
-	return e.inner(text, span, flags, func() {
-		e.args = nil
-		if len(args) > 0 && strings.HasPrefix(via, "parallel") == false {
+	funcs, aliases := e.funcs, e.aliases
+
+	// A new shell knows neither functions nor aliases of its parent.
+	out := e.inner(text, span, flags, func() {
+		e.funcs, e.aliases, e.args = nil, nil, nil
+		if len(args) > 0 {
 			e.args = args[1:]
 		}
 	})
+	e.funcs, e.aliases = funcs, aliases
+
+	return out
 }
 
 // inner runs nested text; its effects stand at span of the outer text.
@@ -147,6 +151,9 @@ func (e *eval) inner(text effect.Value, span effect.Span, flags effect.Flag, pre
 	}
 
 	out := e.text(text.Text)
+	if prepare != nil {
+		e.uncalled()
+	}
 
 	e.depth, e.span, e.nested, e.base, e.holes, e.flags, e.args = saved.depth, saved.span, saved.nested, saved.base, saved.holes, saved.flags, saved.args
 
@@ -204,6 +211,7 @@ func (e *eval) stmts(list []*syntax.Stmt, stdin effect.Value, piped bool) effect
 		}
 
 		if v.Text != "" || v.Taint != 0 {
+			e.budget.Spend(len(out.Text) / 32)
 			out = effect.Concat(out, v)
 		}
 	}
@@ -325,10 +333,66 @@ func (e *eval) ifClause(c *syntax.IfClause, stdin effect.Value, piped bool) effe
 	var out effect.Value
 
 	for ; c != nil; c = c.Else {
-		out = effect.Concat(out, e.stmts(c.Cond, stdin, piped), e.stmts(c.Then, stdin, piped))
+		out = effect.Concat(out, e.stmts(c.Cond, stdin, piped))
+		e.assume(c.Cond)
+		out = effect.Concat(out, e.stmts(c.Then, stdin, piped))
 	}
 
 	return out
+}
+
+// assume takes a condition at its word: behind [ "$x" ] and [ -n "$x" ] the
+// variable is not empty, whatever it was set to before.
+func (e *eval) assume(cond []*syntax.Stmt) {
+	if len(cond) != 1 {
+		return
+	}
+
+	var word *syntax.Word
+
+	switch c := cond[0].Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) < 2 || c.Args[0].Lit() != "[" && c.Args[0].Lit() != "test" || cond[0].Negated {
+			return
+		}
+
+		word = c.Args[1]
+		if c.Args[1].Lit() == "-n" && len(c.Args) > 2 {
+			word = c.Args[2]
+		} else if c.Args[0].Lit() == "[" && len(c.Args) > 3 {
+			return
+		}
+	case *syntax.TestClause:
+		switch x := c.X.(type) {
+		case *syntax.Word:
+			word = x
+		case *syntax.UnaryTest:
+			if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsNempStr {
+				word = w
+			}
+		}
+	}
+
+	if word == nil {
+		return
+	}
+
+	parts := word.Parts
+	if len(parts) == 1 {
+		if q, ok := parts[0].(*syntax.DblQuoted); ok {
+			parts = q.Parts
+		}
+	}
+
+	if len(parts) != 1 {
+		return
+	}
+
+	if p, ok := parts[0].(*syntax.ParamExp); ok && p.Param != nil {
+		if v, ok := e.vars[p.Param.Value]; ok && !v.arr && v.val.IsEmpty() {
+			e.set(p.Param.Value, effect.Value{Text: effect.HoleText, Ref: p.Param.Value})
+		}
+	}
 }
 
 func (e *eval) caseClause(c *syntax.CaseClause, stdin effect.Value, piped bool) effect.Value {

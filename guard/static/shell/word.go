@@ -72,7 +72,7 @@ func (e *eval) tilde(v effect.Value) effect.Value {
 // fields is what a word becomes on a command line: braces expanded, unquoted
 // values split.
 func (e *eval) fields(w *syntax.Word) []effect.Value {
-	if !e.budget.Spend(1) {
+	if !e.budget.Spend(2) {
 		return nil
 	}
 

@@ -586,6 +586,12 @@ func (m *Machine) item(v, key Value, id tree.ID) Value {
 		if key.IsConst() {
 			name := key.Text
 			out := m.attr(v, name, id)
+
+			// A language where members are not items has them only in namespaces.
+			if !m.L.Keys && v.Kind == Symbol && out.Kind == Symbol && out.Sym().Call != nil {
+				out.Built = true
+			}
+
 			out.Built = out.Built || key.Built || key.Taint.Any(effect.TaintDecoded)
 
 			return out

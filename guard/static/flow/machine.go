@@ -26,6 +26,9 @@ type Language struct {
 	// Root holds the modules, and Builtins the names that are always bound.
 	Root     *Sym
 	Builtins *Sym
+	// Loose are members of modules that are known without an import, where the
+	// code binds nothing of that name.
+	Loose map[string]*Sym
 	// Methods is what methods of that name do, where the receiver is text, a
 	// container or unknown.
 	Methods map[string]Handler

@@ -92,6 +92,10 @@ func (m *Machine) Global(name string) Value {
 		return m.read(s, 0)
 	}
 
+	if s := m.L.Loose[name]; s != nil {
+		return m.read(s, 0)
+	}
+
 	return Value{Ref: name}
 }
 

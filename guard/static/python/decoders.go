@@ -83,6 +83,14 @@ func defineDecoders(l *flow.Language) {
 		return c.Result().With(effect.TaintDecoded)
 	}
 
+	// Text hidden in pictures.
+	hidden := func(_ *flow.Machine, c *flow.Call) flow.Value {
+		return flow.Tainted(effect.TaintDecoded, "").From(c.Result())
+	}
+	l.Methods["reveal"] = hidden
+	root.Def("stegano.lsb.reveal stegano.exifHeader.reveal steganography.steganography.Steganography.decode "+
+		"stepic.decode judyb.lsb.reveal cryptosteganography.CryptoSteganography().retrieve", hidden)
+
 	root.Def("pickle.loads pickle.load pickle.Unpickler pandas.read_pickle shelve.open marshal.loads marshal.load "+
 		"yaml.load yaml.unsafe_load yaml.full_load yaml.load_all jsonpickle.decode torch.load numpy.load",
 		deserialize)

@@ -106,6 +106,14 @@ func defineFiles(l *flow.Language) {
 		"pathlib.Path().rglob", list)
 
 	definePaths(root)
+
+	for name, n := range map[string]int64{
+		"S_ISUID": 0o4000, "S_ISGID": 0o2000, "S_ISVTX": 0o1000, "S_IRWXU": 0o700, "S_IRUSR": 0o400, "S_IWUSR": 0o200,
+		"S_IXUSR": 0o100, "S_IRWXG": 0o70, "S_IRGRP": 0o40, "S_IWGRP": 0o20, "S_IXGRP": 0o10, "S_IRWXO": 0o7,
+		"S_IROTH": 0o4, "S_IWOTH": 0o2, "S_IXOTH": 0o1, "S_IREAD": 0o400, "S_IWRITE": 0o200, "S_IEXEC": 0o100,
+	} {
+		root.DefGet("stat."+name, func(*flow.Machine, *flow.Call) flow.Value { return flow.Number(n) })
+	}
 }
 
 // open answers open(path, mode) in all its forms.

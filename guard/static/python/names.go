@@ -59,7 +59,14 @@ func defineNames(l *flow.Language) {
 	})
 
 	b.Def("eval exec execfile", evaluate)
-	b.Def("compile", func(m *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "source") })
+	b.Def("compile", func(m *flow.Machine, c *flow.Call) flow.Value {
+		v := c.Val(0, "source")
+		if v.Taint.Any(effect.TaintDecoded) {
+			m.Embed(c, "python", v, c.Node(0, "source"))
+		}
+
+		return v
+	})
 	root.Def("code.compile_command codeop.compile_command ast.parse", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "source")
 	})
@@ -359,6 +366,11 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 		}
 
 		return v, true
+	}
+
+	// What is looked up in a namespace by text could have been named.
+	if k := s.Kid(name); k != nil && k.Call != nil && name != "get" {
+		return flow.Value{Kind: flow.Symbol, X: k, Built: true}, true
 	}
 
 	// Many modules import os, sys and the like: linecache.os.system.

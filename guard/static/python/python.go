@@ -4,6 +4,7 @@
 package python
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -45,6 +46,14 @@ var language = sync.OnceValue(func() *flow.Language {
 	}
 
 	link(l.Root)
+
+	// Parts of programs use members without the import that names them.
+	l.Loose = map[string]*flow.Sym{}
+	for path := range strings.FieldsSeq("os.environ os.getenv urllib.request.urlopen urllib.request.urlretrieve " +
+		"subprocess.Popen subprocess.check_output subprocess.check_call base64.b64decode shutil.rmtree shutil.copy2 " +
+		"shutil.copyfile getpass.getuser socket.gethostname importlib.import_module pathlib.Path") {
+		l.Loose[path[lastDot(path)+1:]] = l.Root.At(path)
+	}
 
 	return l
 })

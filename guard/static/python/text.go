@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/flow"
 )
@@ -404,6 +406,9 @@ func decodeText(m *flow.Machine, c *flow.Call, v, encoding flow.Value) flow.Valu
 	case "unicodeescape", "rawunicodeescape", "stringescape":
 		v.Text = flow.Escapes(flow.Latin1(v.Text), true, false)
 		v.Taint |= effect.TaintDecoded
+	case "cp037", "cp500", "cp1026", "cp1140", "ebcdic", "ibm037", "ibm1026":
+		v.Text = ebcdic(v.Text, name)
+		v.Taint |= effect.TaintDecoded
 	case "latin1", "iso88591", "l1", "cp1252", "cp437", "charmap":
 		v.Text = flow.Latin1(v.Text)
 	default:
@@ -415,6 +420,28 @@ func decodeText(m *flow.Machine, c *flow.Call, v, encoding flow.Value) flow.Valu
 	v.Kind = flow.Str
 
 	return v
+}
+
+// turkish are the characters in which code page 1026 differs from 037 and that
+// code is written with.
+var turkish = map[byte]rune{
+	0x48: '{', 0x68: '[', 0x8c: '}', 0x8d: '`', 0xac: ']', 0xad: '$', 0xae: '@', 0xcc: '~', 0xdc: '\\', 0xec: '#', 0xfc: '"',
+}
+
+// ebcdic reads text in a code page that no Linux system uses otherwise.
+func ebcdic(s, page string) string {
+	var b strings.Builder
+
+	for i := range len(s) {
+		r := charmap.CodePage037.DecodeByte(s[i])
+		if t, ok := turkish[s[i]]; ok && strings.HasSuffix(page, "1026") {
+			r = t
+		}
+
+		b.WriteRune(r)
+	}
+
+	return b.String()
 }
 
 // mapText is a method that maps a text to another.

@@ -121,6 +121,11 @@ export const commands = {
   'connecting to a pid that does not exist': async (sandbox) =>
     sandbox.commands.connect(4194303).catch((error) => ({ name: error.name, message: error.message })),
 
+  'as root, and as a user who does not exist': async (sandbox) => [
+    outcome(await sandbox.commands.run('echo as root', { user: 'root' })),
+    await sandbox.commands.run('echo never', { user: 'nobody-of-that-name' }).catch(({ name, message }) => ({ name, message })),
+  ],
+
   'ten at once': async (sandbox) => {
     const results = await Promise.all(Array.from({ length: 10 }, (_, i) => sandbox.commands.run(`sleep 0.1; echo ${i}`)))
     return results.map((result) => result.stdout.trim())

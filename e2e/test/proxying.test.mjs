@@ -1,6 +1,7 @@
 // What a proxy owes both sides: a client that leaves is noticed upstream, and an
 // upstream that breaks off is never a success.
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { describe, it } from 'node:test'
 import { Sandbox } from '@e2b/code-interpreter'
 import { startGateway } from '../harness/gateway.mjs'
@@ -121,8 +122,8 @@ describe('an upstream that breaks off', () => {
   })
 })
 
-describe('streams', () => {
-  it('arrive as they are sent', () => between({
+describe('streams and connections', () => {
+  it('events arrive as they are sent', () => between({
     '/process.Process/Start': async (_request, response) => {
       startStream(response)
       for (let i = 0; i < 3; i++) {
@@ -138,7 +139,23 @@ describe('streams', () => {
     for (const delay of delays) assert.ok(delay < 100, `delayed by ${delay} ms`)
   }))
 
-  it('of a hundred calls leave no connection behind', () => between({}, async (sandbox, _gateway, upstream) => {
+  it('calls share a connection, with a body and without', () => between({}, async (sandbox, gateway) => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983', 'X-API-Key': sandbox.connectionConfig.apiKey }
+    const sockets = new Set()
+    const call = (method, path, body) => new Promise((resolve, reject) => {
+      const request = http.request(gateway.url + path, { agent, method, headers }, (response) => response.resume().once('end', resolve))
+      request.once('socket', (socket) => sockets.add(socket)).once('error', reject).end(body)
+    })
+    for (let i = 0; i < 5; i++) {
+      await call('GET', '/health')
+      await call('POST', '/process.Process/List', '{}')
+    }
+    agent.destroy()
+    assert.equal(sockets.size, 1)
+  }))
+
+  it('a hundred calls at once all reach the upstream once', () => between({}, async (sandbox, _gateway, upstream) => {
     await Promise.all(Array.from({ length: 100 }, (_, i) => sandbox.commands.run(`echo ${i}`)))
     assert.equal(upstream.requests.filter(({ path }) => path === '/process.Process/Start').length, 100)
   }))

@@ -156,6 +156,7 @@ func (in *interpreter) execute(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Content-Type"] = nil
 	out := &lineWriter{w: w, flush: http.NewResponseController(w).Flush}
 	in.run(r.Context(), c, x, out)
+	in.sb.abortIfGone()
 	out.write(map[string]any{}, "end_of_execution")
 }
 
@@ -228,6 +229,7 @@ func (in *interpreter) run(ctx context.Context, c *codeContext, x execution, out
 		case e, ok := <-k.events:
 			switch {
 			case !ok:
+				in.sb.abortIfGone()
 				in.restarted(c, out)
 				return
 			case e.E == "done":

@@ -88,6 +88,8 @@ func (sb *sandbox) follow(ctx context.Context, p *process, sub *subscription[*pb
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-sb.gone:
+			sb.abortIfGone()
 		case <-ticker.C:
 			if err := send(&pb.ProcessEvent{Event: &pb.ProcessEvent_Keepalive{Keepalive: &pb.ProcessEvent_KeepAlive{}}}); err != nil {
 				return err
@@ -108,6 +110,7 @@ func (sb *sandbox) follow(ctx context.Context, p *process, sub *subscription[*pb
 		return ctx.Err()
 	case <-p.exited:
 	}
+	sb.abortIfGone()
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done() // The deadline ended it; its end is not told.
 		return ctx.Err()

@@ -282,3 +282,18 @@ func TestStreamingIsNotBuffered(t *testing.T) {
 		t.Fatal("the first line did not arrive while the command runs")
 	}
 }
+
+// A sandbox that ends does not tell how its processes ended: the connection is
+// cut, as a virtual machine's is.
+func TestTheEndOfASandboxCutsItsStreams(t *testing.T) {
+	b := newLab(t, Options{}).newBox()
+	_, stream := b.background(command("sleep 1000"))
+	require.Equal(t, http.StatusNoContent, b.api(http.MethodDelete, "/sandboxes/"+b.id, "").status)
+	var f finished
+	for stream.Receive() {
+		f.take(stream.Msg().GetEvent())
+	}
+	require.Nil(t, f.end)
+	require.ErrorContains(t, stream.Err(), "EOF")
+	require.False(t, b.exists())
+}

@@ -45,7 +45,8 @@ type sandbox struct {
 	watchers    *watcherTable
 	interpreter *interpreter // nil where the template has none
 	mcp         http.Handler
-	envdDown    atomic.Bool // envd crashed, as the real one does on a bad header
+	envdDown    atomic.Bool   // envd crashed, as the real one does on a bad header
+	gone        chan struct{} // closed when the sandbox ends
 
 	mu              sync.Mutex
 	state           sandboxState
@@ -91,7 +92,7 @@ var errClosed = errors.New("the emulator is closed")
 func (e *Emulator) start(spec sandboxSpec) (*sandbox, error) {
 	sb := &sandbox{
 		e: e, id: newID("i"), template: spec.template, envVars: spec.envVars, metadata: spec.metadata,
-		mounts: spec.mounts, started: time.Now().UTC(), state: stateRunning,
+		mounts: spec.mounts, started: time.Now().UTC(), state: stateRunning, gone: make(chan struct{}),
 		autoPause: spec.autoPause, autoPauseMemory: spec.autoPauseMemory, autoResume: spec.autoResume,
 		network: spec.network, allowInternet: spec.allowInternet, raw: spec.raw,
 	}
@@ -202,6 +203,7 @@ func (sb *sandbox) end() error {
 		sb.timer.Stop()
 	}
 	sb.mu.Unlock()
+	close(sb.gone)
 	// First nothing new can start, then what runs is killed.
 	sb.spawn.close()
 	sb.stopProcesses(true)
@@ -218,6 +220,16 @@ func (sb *sandbox) stopProcesses(final bool) {
 	sb.procs.killAll()
 	sb.spawn.killAll(sb.id)
 	sb.procs.wait()
+}
+
+// abortIfGone cuts the connection of a stream whose sandbox has ended: a
+// virtual machine that is gone says no more.
+func (sb *sandbox) abortIfGone() {
+	select {
+	case <-sb.gone:
+		panic(http.ErrAbortHandler)
+	default:
+	}
 }
 
 var errAlreadyPaused = errors.New("sandbox is already paused")

@@ -128,6 +128,7 @@ func (sb *sandbox) watchDir(ctx context.Context, req *connect.Request[pb.WatchDi
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-closed:
+			sb.abortIfGone()
 			return connect.NewError(connect.CodeInternal, errors.New("watcher event channel closed"))
 		case <-ticker.C:
 			if err := stream.Send(&pb.WatchDirResponse{Event: &pb.WatchDirResponse_Keepalive{Keepalive: &pb.WatchDirResponse_KeepAlive{}}}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,4 +304,52 @@ func TestEventsOfAnOpenPortAreFlushed(t *testing.T) {
 		}
 	}
 	close(next)
+}
+
+// Connections to E2B are used again: a handshake for each command would be felt.
+func TestUpstreamConnectionsAreReused(t *testing.T) {
+	var made atomic.Int32
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if strings.HasPrefix(r.URL.Path, "/process.") {
+			streamAnswer(w, frame(`{"event":{"start":{"pid":7}}}`), endFrame("{}"))
+			return
+		}
+		_, _ = io.WriteString(w, "[]")
+	}))
+	up.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			made.Add(1)
+		}
+	}
+	up.Start()
+	defer up.Close()
+	front := httptest.NewServer(newGateway(t, up.URL))
+	defer front.Close()
+	h := &house{url: front.URL}
+	for i := range 20 {
+		h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, fmt.Sprint("echo ", i)))
+		h.do(t, "GET", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc"), nil)
+		h.do(t, "POST", "/files?path=/home/user/data.csv", toSandbox("49983", "Content-Type", "application/octet-stream"), strings.NewReader(strings.Repeat("a,b\n", 1<<16)))
+	}
+	require.LessOrEqual(t, made.Load(), int32(4), "one each for control and data, and a spare")
+}
+
+// What belongs to the hop between client and gateway ends there, and the gateway
+// leaves no mark of its own.
+func TestHeadersOfTheHopStayOnTheHop(t *testing.T) {
+	h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Keep-Alive", "timeout=5")
+		w.Header().Set("Proxy-Authenticate", "Basic")
+		_, _ = io.WriteString(w, "[]")
+	}, nil)
+	got := h.do(t, "GET", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc", "Connection", "X-Hop", "X-Hop", "1", "Keep-Alive", "timeout=9", "Proxy-Authorization", "Basic eDp5",
+		"Te", "deflate", "E2b-Guard", "pass", "X-Forwarded-For", "203.0.113.9"), nil)
+	require.Equal(t, 200, got.Status)
+	require.Empty(t, got.Header.Get("Keep-Alive"))
+	require.Empty(t, got.Header.Get("Proxy-Authenticate"))
+	seen := h.reached()[0].Header
+	for _, name := range []string{"X-Hop", "Keep-Alive", "Proxy-Authorization", "Te", "E2b-Guard", "Via", "X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "E2b-Sandbox-Id", "E2b-Sandbox-Port"} {
+		require.Empty(t, seen[name], name)
+	}
 }

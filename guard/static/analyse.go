@@ -2,6 +2,7 @@ package static
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -134,8 +135,16 @@ func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos po
 
 	var m *program.Machine
 
+	// The whole text's own effects, by far the most, are taken as they are.
+	own := len(a.effects) == 0
+	if own {
+		a.effects = r.Effects
+	} else {
+		a.effects = slices.Grow(a.effects, len(r.Effects))
+	}
+
 	for i := range r.Effects {
-		e := r.Effects[i]
+		e := &r.Effects[i]
 		e.Flags |= flags
 
 		if text.Has(effect.TaintDecoded) {
@@ -151,7 +160,10 @@ func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos po
 		}
 
 		e.Span = pos.of(e.Span)
-		a.effects = append(a.effects, e)
+
+		if !own {
+			a.effects = append(a.effects, *e)
+		}
 	}
 
 	if m != nil {
@@ -214,7 +226,7 @@ func (a *analysis) written(effects []effect.Effect, pos position, flags effect.F
 			continue
 		}
 
-		a.run(lang, e.Data, position{offset: -1, span: pos.of(e.Span)}, flags, depth+1)
+		a.run(lang, e.Data, position{offset: -1, span: e.Span}, flags, depth+1)
 	}
 }
 
@@ -248,7 +260,7 @@ func (a *analysis) hits() []Hit {
 		}
 
 		for _, h := range r.match(f) {
-			out = addHit(out, Hit{Rule: r.Rule, Span: clampSpan(h.span, len(a.subject.Text)), Detail: h.detail})
+			out = addHit(out, Hit{Rule: r.Rule, Span: clampSpan(h.span, len(a.subject.Text)), Detail: render(h.detail)})
 		}
 	}
 

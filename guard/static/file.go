@@ -72,7 +72,7 @@ func (a *analysis) moved(p string, add func(effect.Effect)) {
 	add(effect.Effect{Kind: effect.Write, Data: data})
 
 	if a.subject.Text == "" && place.Classify(p).Has(place.SelfRunning|place.AuthFile) {
-		a.direct = append(a.direct, Hit{Rule: ruleUnseenSelfRunning, Detail: show(p)})
+		a.direct = append(a.direct, Hit{Rule: ruleUnseenSelfRunning, Detail: quote(p)})
 	}
 
 	if a.subject.Text != "" {

@@ -2,6 +2,7 @@ package static
 
 import (
 	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/javascript"
 	"github.com/e2bguard/e2bguard/guard/static/python"
 	"github.com/e2bguard/e2bguard/guard/static/scripting"
 	"github.com/e2bguard/e2bguard/guard/static/shell"
@@ -9,14 +10,16 @@ import (
 
 // frontEnds is the one table of languages that can be read.
 var frontEnds = map[string]effect.Parser{
-	"bash":   shell.Parse,
-	"python": python.Parse,
-	"perl":   scripting.ParsePerl,
-	"ruby":   scripting.ParseRuby,
-	"php":    scripting.ParsePHP,
-	"lua":    scripting.ParseLua,
-	"tcl":    scripting.ParseTcl,
-	"cron":   scripting.ParseCron,
-	"unit":   scripting.ParseUnit,
-	"sql":    scripting.ParseSQL,
+	"bash":       shell.Parse,
+	"python":     python.Parse,
+	"javascript": javascript.Parse,
+	"typescript": javascript.Parse,
+	"perl":       scripting.ParsePerl,
+	"ruby":       scripting.ParseRuby,
+	"php":        scripting.ParsePHP,
+	"lua":        scripting.ParseLua,
+	"tcl":        scripting.ParseTcl,
+	"cron":       scripting.ParseCron,
+	"unit":       scripting.ParseUnit,
+	"sql":        scripting.ParseSQL,
 }

@@ -113,7 +113,7 @@ type facts struct {
 
 // fact is an effect with what its target means.
 type fact struct {
-	effect.Effect
+	*effect.Effect
 	// path is the resolved target of file effects, class what it is.
 	path  string
 	class place.Class
@@ -124,7 +124,7 @@ func newFacts(a *analysis) *facts {
 
 	for i := range a.effects {
 		e := &f.all[i]
-		e.Effect = a.effects[i]
+		e.Effect = &a.effects[i]
 		f.kinds[e.Kind] = append(f.kinds[e.Kind], i)
 
 		switch e.Kind {
@@ -211,8 +211,22 @@ func (e *fact) operand(n int) string {
 	return ""
 }
 
-// show shortens a text for a sentence.
-func show(s string) string {
+// show marks a detail as text of the subject, to be quoted. The quoting waits
+// until a rule matches, which is seldom.
+func show(s string) string { return s }
+
+// render makes a detail ready for a sentence: what begins with NUL is a phrase
+// of ours, anything else is quoted.
+func render(detail string) string {
+	if phrase, ok := strings.CutPrefix(detail, "\x00"); ok || detail == "" {
+		return phrase
+	}
+
+	return quote(detail)
+}
+
+// quote shortens a text for a sentence.
+func quote(s string) string {
 	s = strings.ReplaceAll(s, effect.HoleText, "…")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' {

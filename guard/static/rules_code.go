@@ -127,7 +127,7 @@ func untrustedOrigin(origins []string) (string, bool) {
 		}
 	}
 
-	return "the network", !seen
+	return "\x00the network", !seen
 }
 
 // releasePaths are places where projects publish what people run.

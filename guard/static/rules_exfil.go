@@ -86,11 +86,11 @@ func sendsSecret(f *facts, e *fact) (string, bool) {
 	case !outside(e):
 		return sendsAccounts(f, e)
 	case d.Has(effect.TaintEnvAll):
-		return "all environment variables", true
+		return "\x00all environment variables", true
 	case d.Has(effect.TaintCapture):
-		return "what was captured from the user", true
+		return "\x00what was captured from the user", true
 	case d.Has(effect.TaintSecret) && d.Origin != "getpass.getpass":
-		return "a secret", true
+		return "\x00a secret", true
 	}
 
 	if d.Has(effect.TaintFile) {
@@ -99,11 +99,11 @@ func sendsSecret(f *facts, e *fact) (string, bool) {
 
 			c := place.Classify(p)
 			if c.Has(place.Secret|place.Private|place.AuthFile) || c.Has(place.Log) && c.Has(place.Private) {
-				return "the content of " + show(p), true
+				return "\x00the content of " + quote(p), true
 			}
 
 			if c.Has(place.Tree) {
-				return "everything in " + show(p), true
+				return "\x00everything in " + quote(p), true
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func sendsSecret(f *facts, e *fact) (string, bool) {
 			// One key in a named field is how an API is called. Cloud secrets sign
 			// requests and are never sent.
 			if d.IsUnknown() || suspect(e) || !namesParameter(d.Text) || count > 1 || strings.HasPrefix(o, "AWS_SECRET") {
-				return "the variable " + show(o), true
+				return "\x00the variable " + quote(o), true
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func sendsAccounts(f *facts, e *fact) (string, bool) {
 	for _, o := range e.Data.Origins() {
 		p := place.Resolve(o, f.a.cwd)
 		if e.Data.Has(effect.TaintFile) && place.Classify(p).Has(place.Secret|place.AuthFile) {
-			return "the content of " + show(p), true
+			return "\x00the content of " + quote(p), true
 		}
 	}
 

@@ -48,7 +48,7 @@ var destructiveRules = []row{
 	{
 		Rule: Rule{
 			ID: "delete-database", Category: "destructive_cloud_db", Severity: Medium, CWE: "CWE-732",
-			Seen: "it runs `{}`, which removes data for good.", Fine: "Reading, or deleting single rows by a condition, would be fine.",
+			Seen: "it runs {}, which removes data for good.", Fine: "Reading, or deleting single rows by a condition, would be fine.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
 			what, ok := strings.CutPrefix(e.Target.Text, "sql ")

@@ -61,7 +61,7 @@ func fills(f *facts, e *fact) (string, bool) {
 
 			for _, a := range e.Args {
 				if strings.HasPrefix(a.Ref, program.ManyRef) && strings.HasPrefix(a.Text, "of=") {
-					return "the disk", true
+					return "\x00the disk", true
 				}
 			}
 		}
@@ -71,7 +71,7 @@ func fills(f *facts, e *fact) (string, bool) {
 
 	size, err := strconv.ParseInt(e.Data.Text, 10, 64)
 	if err != nil {
-		return "the " + e.Target.Text, e.Flags.Has(effect.FlagUnbounded)
+		return "\x00the " + e.Target.Text, e.Flags.Has(effect.FlagUnbounded)
 	}
 
 	limit := int64(maxDisk)
@@ -79,7 +79,7 @@ func fills(f *facts, e *fact) (string, bool) {
 		limit = maxMemory
 	}
 
-	return "the " + e.Target.Text, size > limit || e.Flags.Has(effect.FlagUnbounded)
+	return "\x00the " + e.Target.Text, size > limit || e.Flags.Has(effect.FlagUnbounded)
 }
 
 var scanRules = []row{

@@ -238,7 +238,12 @@ func env(m *Machine, c *Call) (Call, bool) {
 	}
 
 	for _, a := range c.Args {
-		if name, val, ok := strings.Cut(a.Text, "="); ok && isAssignment(a.Text) {
+		name, val, ok := strings.Cut(a.Text, "=")
+		if !ok && !strings.HasPrefix(a.Text, "-") {
+			break
+		}
+
+		if ok && isAssignment(a.Text) {
 			v := a
 			v.Text = val
 			m.add(c, effect.Effect{Kind: effect.SetEnv, Target: effect.Const(name), Data: v})

@@ -22,7 +22,8 @@ import (
 // Parse is the front end's entry point. Relative paths stay relative until the
 // script changes to a known directory.
 func Parse(text string, budget *effect.Budget) effect.Result {
-	var r effect.Result
+	// Most lines have an effect or two.
+	r := effect.Result{Effects: make([]effect.Effect, 0, 4+min(len(text)/24, 1024))}
 
 	e := newEval(&r, budget)
 	e.text(text)

@@ -347,7 +347,7 @@ func (e *eval) call(s *syntax.Stmt, c *syntax.CallExpr, stdin effect.Value, pipe
 		e.assignTemporary(a)
 	}
 
-	var words []effect.Value
+	words := make([]effect.Value, 0, len(c.Args)+1)
 
 	for _, w := range c.Args {
 		words = append(words, e.fields(w)...)

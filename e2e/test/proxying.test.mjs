@@ -122,6 +122,25 @@ describe('an upstream that breaks off', () => {
   })
 })
 
+// e2b-dev/E2B#1325: a rate limit must stay recognisable, and so must how long to
+// wait.
+describe('a rate limit of the upstream', () => {
+  const limited = (_request, response) => {
+    response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '7' })
+    response.end('{"code":429,"message":"slow down, please"}')
+  }
+
+  it('reaches the client as one, with its header', () => between({ '/files': limited }, async (sandbox, gateway) => {
+    const error = await rejection(sandbox.files.read('x'))
+    assert.equal(error.name, 'RateLimitError')
+    assert.match(error.message, /slow down, please/)
+    const response = await fetch(`${gateway.url}/files?path=x`, {
+      headers: { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983' },
+    })
+    assert.equal(response.headers.get('retry-after'), '7')
+  }))
+})
+
 describe('streams and connections', () => {
   it('events arrive as they are sent', () => between({
     '/process.Process/Start': async (_request, response) => {

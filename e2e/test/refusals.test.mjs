@@ -1,6 +1,7 @@
 // Each refusal: its reason shows in the SDK's own exception, is addressed to the
 // agent that reads it, and nothing of the call reached E2B.
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { Sandbox as Interpreter } from '@e2b/code-interpreter'
 import { Sandbox, SandboxError, Template } from 'e2b'
@@ -199,6 +200,39 @@ describe('ports', () => {
       assert.ok(response.status >= 400, `answered ${response.status}`)
     })
   }
+})
+
+/** A raw request, for what fetch does not let one send. */
+function raw(path, headers, body = '') {
+  return new Promise((resolve, reject) => {
+    http.request(gateway.url + path, { method: 'POST', headers }, async (response) => {
+      let text = ''
+      for await (const chunk of response) text += chunk
+      resolve({ status: response.statusCode, text })
+    }).once('error', reject).end(body)
+  })
+}
+
+describe('routing', () => {
+  // e2b-dev/E2B#1158: SDKs behind a sandbox URL that left the routing headers
+  // off /files got a 500 that told them nothing.
+  it('a file call without routing headers is told which are missing', async () => {
+    const { status, text } = await nothingForwarded(() => raw('/files?path=/a.txt&username=user', {}))
+    assert.ok(status >= 400 && status < 500, `answered ${status}`)
+    assert.match(text, /E2b-Sandbox-Id/i)
+    assert.match(text, /E2b-Sandbox-Port/i)
+  })
+
+  // e2b-dev/E2B PR 1342: both shapes are live at once.
+  it('a host and headers that name different sandboxes are not routed', async () => {
+    const { status } = await nothingForwarded(() => raw('/process.Process/List', {
+      Host: `49983-${sandbox.sandboxId}.e2b.example`,
+      'E2b-Sandbox-Id': interpreter.sandboxId,
+      'E2b-Sandbox-Port': '49983',
+      'Content-Type': 'application/json',
+    }, '{}'))
+    assert.ok(status >= 400 && status < 500, `answered ${status}`)
+  })
 })
 
 describe('what the operator sees', () => {

@@ -117,6 +117,8 @@ type fact struct {
 	// path is the resolved target of file effects, class what it is.
 	path  string
 	class place.Class
+	// base is an Exec's bare program name.
+	base string
 }
 
 func newFacts(a *analysis) *facts {
@@ -131,6 +133,8 @@ func newFacts(a *analysis) *facts {
 		case effect.Read, effect.Write, effect.Delete, effect.Move, effect.Mode, effect.Link:
 			e.path = place.Resolve(e.Target.Text, a.cwd)
 			e.class = place.Classify(e.path)
+		case effect.Exec:
+			e.base = program.Base(e.Target.Text)
 		}
 	}
 
@@ -165,7 +169,7 @@ func matching(test func(f *facts, e *fact) (string, bool), kinds ...effect.Kind)
 }
 
 // name is an Exec's bare program name.
-func (e *fact) name() string { return program.Base(e.Target.Text) }
+func (e *fact) name() string { return e.base }
 
 // arg says whether an argument is one of the words.
 func (e *fact) arg(words ...string) bool {

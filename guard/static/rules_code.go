@@ -19,6 +19,27 @@ var shellRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "beacon", Category: "reverse_shell", Severity: High, CWE: "CWE-506",
+			Seen: "it leaves {} running, an unknown program that reports to a bare address.", Fine: "Running your own program against a named host would be fine.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			t := e.Target.Text
+			if !e.Flags.Has(effect.FlagBackground) || !strings.HasPrefix(t, "./") && !place.IsTemp(t) {
+				return "", false
+			}
+
+			for i := range e.Args {
+				a := e.Args[i].Text
+				if c := place.ClassifyHost(a); strings.Contains(a, "://") && c.Has(place.Literal) && !c.Has(place.Loopback|place.Internal) {
+					return show(t), true
+				}
+			}
+
+			return "", false
+		}, effect.Exec),
+	},
+	{
+		Rule: Rule{
 			ID: "remote-command", Category: "reverse_shell", Severity: Critical, CWE: "CWE-506",
 			Seen: "it runs what it reads from a network connection ({}).", Fine: "Reading data from a connection and not running it would be fine.",
 		},
@@ -172,6 +193,7 @@ func trustedCode(u string) bool {
 // whose front ends do not follow files themselves.
 func storedAndRun(f *facts) []hit {
 	stored := map[string]string{}
+	unnamed := ""
 
 	f.each(func(e *fact) {
 		if !e.Data.Has(effect.TaintDownload) {
@@ -179,6 +201,10 @@ func storedAndRun(f *facts) []hit {
 		}
 
 		if from, bad := untrustedOrigin(e.Data.Origins()); bad {
+			if !e.Target.IsConst() {
+				unnamed = from
+			}
+
 			if k := e.Target.Key(); k != "" && len(stored) < 64 {
 				stored[k] = from
 				stored[e.path] = from
@@ -186,7 +212,7 @@ func storedAndRun(f *facts) []hit {
 		}
 	}, effect.Write)
 
-	if len(stored) == 0 {
+	if len(stored) == 0 && unnamed == "" {
 		return nil
 	}
 
@@ -206,6 +232,13 @@ func storedAndRun(f *facts) []hit {
 	}
 
 	f.each(func(e *fact) {
+		// Two unknown paths of one snippet are taken for the same.
+		if e.Kind == effect.Mode && unnamed != "" && !e.Target.IsConst() && executable(e.Data.Text) {
+			out = append(out, hit{e.Span, unnamed})
+
+			return
+		}
+
 		if from, ok := lookup(e.Target.Key()); ok && (e.Kind != effect.Mode || executable(e.Data.Text)) {
 			out = append(out, hit{e.Span, from})
 
@@ -392,7 +425,7 @@ func minerMatch(f *facts) []hit {
 		switch e.Kind {
 		case effect.Connect:
 			return show(e.Target.Text), place.ClassifyHost(e.Target.Text).Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum")
-		case effect.Receive, effect.Install:
+		case effect.Receive, effect.Install, effect.Import:
 			return show(e.Target.Text), minerName(e.Target.Text)
 		case effect.Send, effect.Write, effect.Call:
 			// Scripts are read as such; text is only talk.
@@ -412,7 +445,7 @@ func minerMatch(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Connect, effect.Receive, effect.Install, effect.Send, effect.Write, effect.Call)(f)...)
+	}, effect.Connect, effect.Receive, effect.Install, effect.Import, effect.Send, effect.Write, effect.Call)(f)...)
 }
 
 func minerMark(s string) string {

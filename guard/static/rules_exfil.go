@@ -50,6 +50,10 @@ var exfiltrationRules = []row{
 				}
 			}
 
+			if n == 0 && e.Data.Has(effect.TaintInfo) {
+				n = f.infoKinds()
+			}
+
 			return show(strings.ReplaceAll(e.Data.Origin, "\n", ", ")), outside(e) && (n > 1 || n > 0 && suspect(e) && !strings.HasPrefix(e.Target.Text, "dns:"))
 		}, effect.Send),
 	},
@@ -66,6 +70,15 @@ var exfiltrationRules = []row{
 
 // hostFacts are origins that describe machine and user.
 var hostFacts = setOf("user", "hostname", "os", "network", "processes", "USER", "USERNAME", "COMPUTERNAME", "HOSTNAME", "LOGNAME", "PWD", "cwd", "ip")
+
+// infoKinds counts the kinds of facts that the snippet asks for.
+func (f *facts) infoKinds() int {
+	seen := map[string]bool{}
+
+	f.each(func(e *fact) { seen[e.Target.Text] = true }, effect.Info)
+
+	return len(seen)
+}
 
 // outside says whether data really leaves: not to the sandbox itself.
 func outside(e *fact) bool {

@@ -47,6 +47,13 @@ var destructiveRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "encrypt-files", Category: "destructive_file", Severity: Critical, CWE: "CWE-506",
+			Seen: "it replaces the files in {} by encrypted copies, as ransomware does.", Fine: "Encrypting one file and keeping it would be fine.",
+		},
+		match: encryptsFiles,
+	},
+	{
+		Rule: Rule{
 			ID: "delete-database", Category: "destructive_cloud_db", Severity: Medium, CWE: "CWE-732",
 			Seen: "it runs {}, which removes data for good.", Fine: "Reading, or deleting single rows by a condition, would be fine.",
 		},
@@ -232,4 +239,30 @@ func openMode(mode string) bool {
 	}
 
 	return false
+}
+
+// encryptsFiles pairs a copy under a longer name with the removal of what it is
+// a copy of, over a whole home or system.
+func encryptsFiles(f *facts) []hit {
+	var out []hit
+
+	f.each(func(w *fact) {
+		crypto := w.Data.Has(effect.TaintRandom|effect.TaintEncoded) || w.Via == "openssl" || w.Via == "gpg"
+		if !w.Data.Has(effect.TaintFile) || !crypto || w.Target.IsConst() || len(out) > 0 {
+			return
+		}
+
+		root, _, _ := strings.Cut(w.path, effect.HoleText)
+		if !wideRoot(place.Resolve(root, f.a.cwd)) {
+			return
+		}
+
+		f.each(func(d *fact) {
+			if len(out) == 0 && d.path != w.path && strings.HasPrefix(w.path, d.path) {
+				out = append(out, hit{d.Span, root})
+			}
+		}, effect.Delete)
+	}, effect.Write)
+
+	return out
 }

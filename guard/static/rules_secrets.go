@@ -21,7 +21,7 @@ var credentialRules = []row{
 			ID: "search-credentials", Category: "credential_theft", Severity: High, CWE: "CWE-522",
 			Seen: "it searches the system for credentials ({}).", Fine: "Searching your own project would be fine.",
 		},
-		match: matching(searchesSecrets, effect.Exec),
+		match: matching(searchesSecrets, effect.Exec, effect.Call),
 	},
 	{
 		Rule: Rule{
@@ -93,6 +93,10 @@ var searchNames = []string{
 var searchWords = []string{"password", "passwd", "secret", "mnemonic", "private key", "seed", "api_key", "apikey", "aws_access", "begin rsa", "token", "pass", "pwd"}
 
 func searchesSecrets(f *facts, e *fact) (string, bool) {
+	if e.Kind == effect.Call {
+		return walksForSecrets(f, e)
+	}
+
 	switch e.name() {
 	case "find", "fd", "locate", "plocate":
 		wide := e.name() == "locate" || e.name() == "plocate"
@@ -125,6 +129,24 @@ func searchesSecrets(f *facts, e *fact) (string, bool) {
 	}
 
 	return "", false
+}
+
+// walksForSecrets sees code that lists the whole system or a home while it
+// knows the names of key files.
+func walksForSecrets(f *facts, e *fact) (string, bool) {
+	if len(e.Args) == 0 || !e.Args[0].IsConst() || !wideRoot(strings.TrimSuffix(place.Resolve(e.Args[0].Text, ""), "/**")) {
+		return "", false
+	}
+
+	n := 0
+
+	for _, name := range []string{"id_rsa", "id_ed25519", "wallet.dat", ".pem", "credentials", ".kdbx", ".git-credentials", ".netrc", ".aws", "shadow", ".ssh"} {
+		if strings.Contains(f.a.subject.Text, name) || strings.Contains(f.a.subject.Text, strings.ReplaceAll(name, ".", `\.`)) {
+			n++
+		}
+	}
+
+	return show(e.Target.Text + " " + e.Args[0].Text), n > 1
 }
 
 // wideRoot says whether a search there goes beyond a project.

@@ -286,7 +286,7 @@ var containerRules = []row{
 			ID: "container-escape", Category: "container_escape", Severity: Critical, CWE: "CWE-693",
 			Seen: "it reaches for the machine around the sandbox ({}).", Fine: "Working inside the sandbox would be fine.",
 		},
-		match: matching(escapes, effect.Read, effect.Write, effect.Exec, effect.Connect, effect.Priv, effect.Link),
+		match: matching(escapes, effect.Read, effect.Write, effect.Exec, effect.Connect, effect.Receive, effect.Send, effect.Priv, effect.Link),
 	},
 }
 
@@ -296,7 +296,7 @@ func escapes(f *facts, e *fact) (string, bool) {
 		return show(e.path), e.class.Has(place.HostEscape)
 	case effect.Read, effect.Link:
 		return show(e.path), strings.HasPrefix(e.path, "/proc/1/root") || strings.HasPrefix(e.path, "/proc/1/cwd")
-	case effect.Connect:
+	case effect.Connect, effect.Receive, effect.Send:
 		return show(e.Target.Text), strings.Contains(e.Target.Text, "docker.sock") || strings.Contains(e.Target.Text, "containerd.sock")
 	case effect.Priv:
 		return show(e.Target.Text), e.Target.Text == "setns"

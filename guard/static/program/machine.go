@@ -256,12 +256,20 @@ func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via 
 	return out
 }
 
-// Write records that a file is written.
+// Write records that a file is written. What is appended to a file that the
+// script wrote is reported with what is there already, so that a script put
+// together line by line is read as one.
 func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Flag, via string) {
+	key := m.key(p)
+
+	if old, ok := m.Files[key]; ok && flags.Has(effect.FlagAppend) && key != "" {
+		m.Budget.Spend(len(old.Text) / 32)
+		data = effect.Concat(old, data)
+	}
+
 	m.Result.Add(effect.Effect{Kind: effect.Write, Span: span, Target: m.at(p), Data: data, Flags: flags, Via: via})
 
-	key := m.key(p)
-	if key == "" || key == "/dev/null" {
+	if key == "" || key == "/dev/null" || len(m.Files) >= maxFiles {
 		return
 	}
 
@@ -269,16 +277,7 @@ func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Fla
 		m.Files = map[string]effect.Value{}
 	}
 
-	if flags.Has(effect.FlagAppend) {
-		if old, ok := m.Files[key]; ok {
-			m.Budget.Spend(len(old.Text) / 32)
-			data = effect.Concat(old, data)
-		}
-	}
-
-	if len(m.Files) < maxFiles {
-		m.Files[key] = data
-	}
+	m.Files[key] = data
 }
 
 // maxFiles bounds how many written files a script is followed through.

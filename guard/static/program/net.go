@@ -264,7 +264,14 @@ func downloader(outOpts, short, long string) model {
 			return effect.Unknown(0)
 		}
 
-		return m.transfer(c, urls, data, out, out.IsEmpty() && outOpts != "", false)
+		printed := m.transfer(c, urls, data, out, out.IsEmpty() && outOpts != "", false)
+		if printed.IsEmpty() && len(urls) > 0 {
+			// What it prints names what it fetched; a shell fed with it is up to
+			// no good either way.
+			printed = effect.Unknown(0).From(effect.TaintDownload, withScheme(urls[0]).Text)
+		}
+
+		return printed
 	}
 }
 

@@ -21,7 +21,7 @@ type clientBody struct {
 // watchBody puts a clientBody in the place of the request's body.
 func watchBody(r *http.Request) *clientBody {
 	b := &clientBody{ReadCloser: r.Body}
-	if r.Body == nil || r.Body == http.NoBody {
+	if r.ContentLength == 0 || r.Body == nil { // handlers before this one may have wrapped http.NoBody
 		b.ended.Store(true)
 		return b
 	}

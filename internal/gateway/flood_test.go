@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -187,21 +188,32 @@ func TestRestOfABodyIsNoRequest(t *testing.T) {
 	}
 }
 
-// A refusal that leaves nothing behind leaves the connection alone: agents are
-// refused in the middle of their work, and go on.
-func TestConnectionIsKeptAfterARefusal(t *testing.T) {
+// A call that leaves nothing behind leaves the connection alone, whatever came of
+// it: agents are refused in the middle of their work, and go on.
+func TestConnectionIsKept(t *testing.T) {
 	h := newHouse(t, nil, nil)
-	conn := dial(t, h)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = struct{ io.ReadCloser }{r.Body} // as Caddy does, also where there is none
+		newGateway(t, h.url).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	evil := string(frame(`{"process":{"cmd":"/bin/bash","args":["-l","-c","evil"]}}`))
+	script := "print(1)\n"
+	conn := dial(t, &house{url: front.URL})
 	r := bufio.NewReader(conn)
-	for range 3 {
-		body := string(frame(`{"process":{"cmd":"/bin/bash","args":["-l","-c","evil"]}}`))
-		_, err := io.WriteString(conn, rawRequest("/process.Process/Start", startHeaders("Content-Length", fmt.Sprint(len(body))))+body)
+	for name, request := range map[string]string{
+		"a refusal":             rawRequest("/process.Process/Start", startHeaders("Content-Length", fmt.Sprint(len(evil)))) + evil,
+		"a call without a body": "GET /v2/sandboxes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"a refusal without one": "GET /nodes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"an upload":             rawRequest("/files?path=/home/user/x.py", toSandbox("49983", "Content-Type", "application/octet-stream", "Content-Length", fmt.Sprint(len(script)))) + script,
+	} {
+		_, err := io.WriteString(conn, request)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(r, nil)
-		require.NoError(t, err)
+		require.NoError(t, err, name)
 		_, err = io.Copy(io.Discard, resp.Body)
 		require.NoError(t, err)
-		require.False(t, resp.Close)
+		require.False(t, resp.Close, name)
 	}
 }
 

@@ -182,7 +182,7 @@ var longFiles = map[string]string{
 
 const (
 	maxLines     = 500
-	maxLinesLong = 1000
+	maxLinesLong = 1200
 )
 
 func TestFilesStayReadable(t *testing.T) {

@@ -37,13 +37,29 @@ func (b *clientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// What is left of a body is read for its connection's sake as long as it is little
+// and there already.
+const (
+	drainBytes = 256 << 10
+	drainTime  = 50 * time.Millisecond
+)
+
 // leave is called before the call is answered. The answer goes out at once, and
 // the connection is closed behind it if the body is not at its end.
 func (b *clientBody) leave(c *call) {
 	if b.ended.Load() || c.r.ProtoMajor != 1 {
 		return
 	}
-	_ = http.NewResponseController(c.w).EnableFullDuplex()
+	ctl := http.NewResponseController(c.w)
+	if !c.forwarded { // else somebody reads it
+		_ = ctl.SetReadDeadline(time.Now().Add(drainTime))
+		_, _ = io.CopyN(io.Discard, b, drainBytes)
+		if b.ended.Load() {
+			_ = ctl.SetReadDeadline(time.Time{})
+			return
+		}
+	}
+	_ = ctl.EnableFullDuplex()
 	c.w.Header().Set("Connection", "close")
 }
 

@@ -204,6 +204,7 @@ func TestConnectionIsKept(t *testing.T) {
 	for name, request := range map[string]string{
 		"a refusal":             rawRequest("/process.Process/Start", startHeaders("Content-Length", fmt.Sprint(len(evil)))) + evil,
 		"a call without a body": "GET /v2/sandboxes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"an unread body":        rawRequest("/process.Process/List", toSandbox("49983", "Content-Length", "2")) + "{}",
 		"a refusal without one": "GET /nodes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 		"an upload":             rawRequest("/files?path=/home/user/x.py", toSandbox("49983", "Content-Type", "application/octet-stream", "Content-Length", fmt.Sprint(len(script)))) + script,
 	} {

@@ -73,6 +73,37 @@ func TestStartSubjects(t *testing.T) {
 	}
 }
 
+// Wherever a word stands among a program's arguments, and whatever options stand
+// around it, the guard sees it.
+func TestNoArgumentIsHidden(t *testing.T) {
+	programs := []string{
+		"bash", "/bin/sh", "/usr/bin/zsh", "dash", "ash", "ksh", "python3", "/usr/bin/python3.11", "node", "bun", "perl", "ruby", "php", "R", "Rscript", "lua",
+		"env", "busybox", "./bash", "/tmp/bash", "/usr/../bin/bash", "/bin/sh ", "sudo", "/proc/self/exe",
+	}
+	around := []string{"", "-c", "-lc", "-ec", "-s", "-o", "--", "-", "+c", "+x", "--rcfile", "--norc", "-i", "-e", "-pe", "-m", "-W", "--eval", "--eval=x", "-x", "x", "-O"}
+	const word = "the-word" // no cluster of options
+	shows := func(program string, args ...string) bool {
+		subjects, r := messageOf(t, startPath, start(program, args...)).Subjects(http.Header{})
+		for _, s := range subjects {
+			if strings.Contains(s.Text, word) {
+				return true
+			}
+		}
+		return r != nil
+	}
+	for _, program := range programs {
+		for _, a := range around {
+			for _, b := range around {
+				for _, args := range [][]string{{a, b, word}, {a, word, b}, {word, a, b}, {a, b, "x", word}, {a, "x", b, word}, {a + word, b}, {a, b + word, "x"}} {
+					if !shows(program, args...) {
+						t.Fatalf("%s %q", program, args)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestStartSubjectsCarryContext(t *testing.T) {
 	req := start("/bin/bash", "-c", "id")
 	req.Process.Cwd = proto.String("/work")

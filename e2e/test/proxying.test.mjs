@@ -160,7 +160,7 @@ describe('streams and connections', () => {
 
   it('calls share a connection, with a body and without', () => between({}, async (sandbox, gateway) => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983', 'X-API-Key': sandbox.connectionConfig.apiKey }
+    const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983', 'Content-Type': 'application/json' }
     const sockets = new Set()
     const call = (method, path, body) => new Promise((resolve, reject) => {
       const request = http.request(gateway.url + path, { agent, method, headers }, (response) => response.resume().once('end', resolve))

@@ -210,55 +210,56 @@ func unset(e *eval, c *program.Call) (effect.Value, bool) {
 	return effect.Value{}, true
 }
 
-// read sets variables from standard input.
+// read sets variables from standard input: a word each, the last the rest.
 func read(e *eval, c *program.Call) (effect.Value, bool) {
 	v := c.Stdin
 	line, _, _ := strings.Cut(v.Text, "\n")
 	v.Text = line
 
-	named := false
+	var names []string
 
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i].Text
 
-		if len(a) > 1 && a[0] == '-' {
-			switch a[len(a)-1] {
-			case 'p', 'n', 'N', 't', 'd', 'u', 'i', 'C', 'c':
-				i++
-			}
-
-			if a == "-u" || strings.HasPrefix(a, "-u") {
-				fd := strings.TrimPrefix(a, "-u")
-				if fd == "" && i < len(c.Args) {
-					fd = c.Args[i].Text
-				}
-
-				if sock, ok := e.fds[fd]; ok {
-					v = effect.Unknown(0).From(effect.TaintNetwork, sock.Text)
-				}
-			}
+		if len(a) < 2 || a[0] != '-' {
+			names = append(names, a)
 
 			continue
 		}
 
-		named = true
+		fd, isFD := strings.CutPrefix(a, "-u")
+
+		if strings.IndexByte("pnNtduiCc", a[len(a)-1]) >= 0 {
+			i++
+
+			if isFD && fd == "" && i < len(c.Args) {
+				fd = c.Args[i].Text
+			}
+		}
+
+		if sock, ok := e.fds[fd]; ok && isFD {
+			v = effect.Unknown(0).From(effect.TaintNetwork, sock.Text)
+		}
+	}
+
+	if len(names) == 0 {
+		e.set("REPLY", v)
+		e.set("MAPFILE", v)
+	}
+
+	for i, name := range names {
 		val := v
 
-		if rest := strings.Fields(v.Text); v.IsConst() && len(c.Args) > 1 && len(rest) > 1 {
-			val.Text = rest[0]
-			v.Text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(v.Text), rest[0]))
+		if v.IsConst() && i+1 < len(names) {
+			word, rest, _ := strings.Cut(strings.TrimLeft(v.Text, " \t"), " ")
+			val.Text, v.Text = word, rest
 		}
 
 		if !val.IsConst() {
-			val.Ref = a
+			val.Ref = name
 		}
 
-		e.set(a, val)
-	}
-
-	if !named {
-		e.set("REPLY", v)
-		e.set("MAPFILE", v)
+		e.set(name, val)
 	}
 
 	return effect.Value{}, true

@@ -134,7 +134,7 @@ func (c *call) forward() {
 
 // refuse is the call's only "no".
 func (c *call) refuse(ref *refusal.Refusal) {
-	ref.RequestID = c.id
+	ref.RequestID, ref.Reason = c.id, c.g.shown(ref.Reason)
 	c.outcome.Code = string(ref.Code)
 	c.outcome.Decision = decisionRefuse
 	if ref.Code == refusal.CodePolicy || ref.Code == refusal.CodeGuardFailed {

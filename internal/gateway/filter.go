@@ -65,11 +65,11 @@ func (c *call) rewriteLocation(h http.Header) error {
 	u, err := url.Parse(location)
 	if err == nil && u.Opaque == "" && (u.Host == "" && u.Scheme == "" || c.upstreamHost(u.Hostname())) {
 		u.Scheme, u.Host, u.User = "", "", nil
-		if u.Path != "" { // a path that starts with "//" would read as a host
-			u.Path = "/" + strings.TrimLeft(u.Path, "/")
-			u.RawPath = ""
+		inside := u.String()
+		if strings.HasPrefix(inside, "//") || strings.HasPrefix(inside, `/\`) {
+			inside = "/" + strings.TrimLeft(inside, `/\`) // it would read as a host
 		}
-		h.Set("Location", u.String())
+		h.Set("Location", inside)
 		return nil
 	}
 	if err == nil && c.target.Plane == route.Port {

@@ -69,6 +69,20 @@ func (c Config) validate() error {
 	if len(c.Clients) == 0 && !c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
 	}
+	names := make(map[string]string, len(c.Clients))
+	for _, client := range c.Clients {
+		key := client.Key.Reveal()
+		switch other, taken := names[key]; {
+		case client.Key.IsZero():
+			// Whoever sends no key would be this client.
+			problems = append(problems, fmt.Errorf("client %q has an empty key", client.Name))
+		case client.Key.Equal(c.Upstream.APIKey.Reveal()):
+			problems = append(problems, fmt.Errorf("the key of client %q is the upstream's api_key, which must not leave the gateway", client.Name))
+		case taken:
+			problems = append(problems, fmt.Errorf("clients %q and %q have the same key, so they cannot be told apart", other, client.Name))
+		}
+		names[key] = client.Name
+	}
 	return errors.Join(problems...)
 }
 
@@ -131,13 +145,20 @@ func (c *call) recoverPanic() {
 	if p == http.ErrAbortHandler { //nolint:errorlint // recover returns the value itself
 		panic(p)
 	}
-	c.g.log.Error("recovered from a panic; the call was not passed",
-		zap.String("request_id", c.id), zap.String("operation", c.outcome.Operation),
-		zap.String("panic", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
+	ref := c.refusePanic(p)
 	if c.forwarded {
 		panic(http.ErrAbortHandler)
 	}
-	c.refuse(refusal.New(refusal.CodeInternalError, "e2bguard failed while reading this call, so it was not run. Report the request id to whoever runs the gateway."))
+	c.refuse(ref)
+}
+
+// refusePanic logs a panic and gives the refusal that answers for it. The panic's
+// value may quote what was judged, so only its type is told.
+func (c *call) refusePanic(p any) *refusal.Refusal {
+	c.g.log.Error("recovered from a panic; the call was not passed",
+		zap.String("request_id", c.id), zap.String("operation", c.outcome.Operation),
+		zap.String("panic", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
+	return refusal.New(refusal.CodeInternalError, "e2bguard failed while reading this call, so it was not run. Report the request id to whoever runs the gateway.")
 }
 
 func newRequestID() string { return strings.ToLower(rand.Text()[:20]) }

@@ -3,13 +3,13 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
-	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 // record writes the decision before the call is forwarded: one structured line.
@@ -44,9 +44,9 @@ func (c *call) recordLate(s screened) {
 
 // recordRefusal writes the decision of a call that ends here.
 func (c *call) recordRefusal(ref *refusal.Refusal) {
-	fields := []zap.Field{zap.String("code", string(ref.Code)), zap.String("reason", c.g.masker.Mask(ref.Reason))}
+	fields := []zap.Field{zap.String("code", string(ref.Code)), zap.String("reason", c.g.shown(ref.Reason))}
 	if ref.Err != nil {
-		fields = append(fields, zap.String("cause", c.g.masker.Mask(ref.Err.Error())))
+		fields = append(fields, zap.String("cause", c.g.shown(ref.Err.Error())))
 	}
 	c.log(zapcore.InfoLevel, c.outcome.Decision, c.rulings, fields...)
 }
@@ -127,22 +127,35 @@ func (l loggedRuling) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 		enc.AddString("language", subject.Language)
 	}
 	if subject.Target != "" {
-		enc.AddString("target", l.g.masker.Mask(subject.Target))
+		enc.AddString("target", l.g.shown(subject.Target))
 	}
 	enc.AddInt("bytes", len(subject.Text))
 	enc.AddString("sha256", hex.EncodeToString(sum[:]))
-	ruling.Verdict.Reasoning = l.g.masker.Mask(ruling.Verdict.Reasoning)
+	ruling.Verdict.Reasoning = l.g.shown(ruling.Verdict.Reasoning)
 	if ruling.Err != nil {
-		ruling.Err = maskedError{ruling.Err, l.g.masker}
+		ruling.Err = maskedError{ruling.Err, l.g}
 	}
 	return enc.AddObject("ruling", ruling)
 }
 
-// maskedError is an error whose text holds no secret.
-type maskedError struct {
-	error
-	masker *redact.Masker
+// maxShown bounds a text in a log line or an answer, whoever wrote it: a guard's
+// reasoning, a path, a key of the client's.
+const maxShown = 2 << 10
+
+// shown is a text as it may be shown: without secrets, and not without end.
+func (g *Gateway) shown(text string) string {
+	text = g.masker.Mask(text)
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
 }
 
-func (e maskedError) Error() string { return e.masker.Mask(e.error.Error()) }
+// maskedError is an error whose text may be shown in the log.
+type maskedError struct {
+	error
+	g *Gateway
+}
+
+func (e maskedError) Error() string { return e.g.shown(e.error.Error()) }
 func (e maskedError) Unwrap() error { return e.error }

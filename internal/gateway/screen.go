@@ -31,12 +31,19 @@ func (c *call) screen() *refusal.Refusal {
 	return c.review(subjects)
 }
 
+// maxSubjects bounds what one call can make the guards do: every environment
+// variable that is code is a subject of its own.
+const maxSubjects = 256
+
 // review asks the guard about the subjects and returns the first refusal, in
 // their order. They are asked about side by side: with a remote guard, a call
 // with ten of them must not take ten times as long.
 func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
-	if len(subjects) == 0 {
+	switch {
+	case len(subjects) == 0:
 		return nil
+	case len(subjects) > maxSubjects:
+		return refusal.New(refusal.CodeInvalid, fmt.Sprintf("this call holds %d separate pieces of code to judge, more than the %d that one call may, so it was not run. Send less at once, or put it into a file.", len(subjects), maxSubjects))
 	}
 	results := make([]screened, len(subjects))
 	ctx, cancel := context.WithCancel(c.r.Context())

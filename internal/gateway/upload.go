@@ -17,14 +17,15 @@ import (
 // its body may be larger than anything that may be held.
 //
 // Files that are code, and small files, are read whole and judged before the
-// first byte goes upstream. From the first large data file on, the body streams:
-// a file after it is judged before its own bytes are sent, and a refusal then
-// breaks the upload off.
+// first byte goes upstream. From the first large data file on, or when enough is
+// held, the body streams: a file after it is judged before its own bytes are
+// sent, and a refusal then breaks the upload off.
 type upload struct {
 	c      *call
 	parts  *files.Upload
 	judged []judgedPart // read whole, in order
-	next   *files.Part  // the large data file that the stream starts with
+	held   int64        // bytes in judged
+	next   *judgedPart  // the file that the stream starts with
 	pipe   *io.PipeReader
 	done   chan struct{}
 
@@ -32,10 +33,18 @@ type upload struct {
 	ref *refusal.Refusal
 }
 
-// judgedPart is a file that was read whole.
+// judgedPart is a file that was judged, and its content if that was read whole.
 type judgedPart struct {
 	part *files.Part
 	text *body.Buffer
+}
+
+// maxJudged is how many files an upload may hold before it streams.
+const maxJudged = 1000
+
+// full reports whether the files held are enough.
+func (u *upload) full() bool {
+	return len(u.judged) >= maxJudged || u.held >= u.c.g.bodies.Config().MessageBytes
 }
 
 // readUpload reads and judges all that can be read and judged before forwarding.
@@ -56,11 +65,12 @@ func (c *call) readUpload() *refusal.Refusal {
 			return refuseRead(err)
 		}
 		class := files.Classify(part.Path, part.Head)
-		if !class.Code && !part.Whole {
-			if ref := u.review(part, class, ""); ref != nil {
+		if u.full() || !class.Code && !part.Whole {
+			j, ref := u.judge(part, class)
+			if ref != nil {
 				return ref
 			}
-			u.next = part
+			u.next = &j
 			break
 		}
 		text, ref := u.readWhole(part, class)
@@ -68,10 +78,20 @@ func (c *call) readUpload() *refusal.Refusal {
 			return ref
 		}
 		u.judged = append(u.judged, judgedPart{part, text})
+		u.held += text.Size()
 	}
 	c.upload = u
 	c.body = u
 	return nil
+}
+
+// judge judges a file of the stream: code is read whole for that, data is not.
+func (u *upload) judge(part *files.Part, class files.Class) (judgedPart, *refusal.Refusal) {
+	if !class.Code {
+		return judgedPart{part: part}, u.review(part, class, "")
+	}
+	text, ref := u.readWhole(part, class)
+	return judgedPart{part, text}, ref
 }
 
 // readWhole reads a file to its end and judges it.
@@ -120,7 +140,7 @@ func (u *upload) apply(r *http.Request) {
 	r.Body = pr
 	go func() {
 		defer close(u.done)
-		err := u.write(pw)
+		err := u.writeSafely(pw)
 		var ref *refusal.Refusal
 		if errors.As(err, &ref) {
 			u.mu.Lock()
@@ -131,42 +151,51 @@ func (u *upload) apply(r *http.Request) {
 	}()
 }
 
+// writeSafely is write on a goroutine of its own, where a panic would end the
+// process and every call in it.
+func (u *upload) writeSafely(w io.Writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = u.c.refusePanic(p)
+		}
+	}()
+	return u.write(w)
+}
+
 func (u *upload) write(w io.Writer) error {
 	enc := u.parts.NewEncoder(w)
 	for _, j := range u.judged {
-		if err := copyPart(enc, j.part, j.text.Reader()); err != nil {
+		if err := j.copyTo(enc); err != nil {
 			return err
 		}
 	}
-	part := u.next
-	for part != nil {
-		if err := copyPart(enc, part, part); err != nil {
+	for j := u.next; j != nil; {
+		if err := j.copyTo(enc); err != nil {
 			return err
 		}
-		var err error
-		if part, err = u.parts.Next(); errors.Is(err, io.EOF) {
+		part, err := u.parts.Next()
+		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return refuseRead(err)
 		}
-		class := files.Classify(part.Path, part.Head)
-		if !class.Code {
-			if ref := u.review(part, class, ""); ref != nil {
-				return ref
-			}
-			continue
-		}
-		text, ref := u.readWhole(part, class)
+		next, ref := u.judge(part, files.Classify(part.Path, part.Head))
 		if ref != nil {
 			return ref
 		}
-		part.Reader = text.Reader()
+		j = &next
 	}
 	return enc.Close()
 }
 
-func copyPart(enc *files.Encoder, part *files.Part, content io.Reader) error {
-	w, err := enc.Begin(part)
+// copyTo writes one file and gives back what was held of it.
+func (j judgedPart) copyTo(enc *files.Encoder) error {
+	var content io.Reader = j.part
+	if j.text != nil {
+		content = j.text.Reader()
+		defer j.text.Close()
+	}
+	w, err := enc.Begin(j.part)
 	if err != nil {
 		return err
 	}

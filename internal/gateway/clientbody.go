@@ -51,7 +51,9 @@ func (b *clientBody) leave(c *call) {
 		return
 	}
 	ctl := http.NewResponseController(c.w)
-	if !c.forwarded { // else somebody reads it
+	// Once the call is forwarded somebody else reads the body, and a client that
+	// asks before it sends must not be told to go on.
+	if !c.forwarded && c.r.Header.Get("Expect") == "" {
 		_ = ctl.SetReadDeadline(time.Now().Add(drainTime))
 		_, _ = io.CopyN(io.Discard, b, drainBytes)
 		if b.ended.Load() {

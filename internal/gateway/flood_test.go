@@ -113,10 +113,12 @@ func TestBodyBehindARefusalIsNotReadWithoutEnd(t *testing.T) {
 			"a wrong header":  {"/files?path=/a.csv", toSandbox("49983", "Content-Type", "text/html")},
 		} {
 			t.Run(name+" to "+where, func(t *testing.T) {
+				t.Parallel()
 				h := newHouse(t, nil, nil)
 				conn := dial(t, h)
-				tc.header.Set(more[0], more[1])
-				_, err := io.WriteString(conn, rawRequest(tc.path, tc.header))
+				header := tc.header.Clone()
+				header.Set(more[0], more[1])
+				_, err := io.WriteString(conn, rawRequest(tc.path, header))
 				require.NoError(t, err)
 				answered := make(chan int, 1)
 				go func() {
@@ -160,6 +162,7 @@ func TestRestOfABodyIsNoRequest(t *testing.T) {
 		"the upstream was early": {"/files?path=/a.csv", toSandbox("49983", "Content-Type", "application/octet-stream"), strings.Repeat("0123456789abcde\n", 1<<16), 401},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var smuggledCalls atomic.Int32
 			front := newStreamingHouse(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery == "smuggled=1" {
@@ -186,6 +189,17 @@ func TestRestOfABodyIsNoRequest(t *testing.T) {
 			require.Zero(t, smuggledCalls.Load())
 		})
 	}
+}
+
+// A client that asks before it sends its body is told no, not to go on.
+func TestRefusalComesBeforeTheBodyIsAskedFor(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	conn := dial(t, h)
+	_, err := io.WriteString(conn, rawRequest("/upload", toSandbox("3000", "Content-Length", "1000000", "Expect", "100-continue")))
+	require.NoError(t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 403 Forbidden\r\n", line)
 }
 
 // A call that leaves nothing behind leaves the connection alone, whatever came of

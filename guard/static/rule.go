@@ -119,6 +119,8 @@ type fact struct {
 	class place.Class
 	// base is an Exec's bare program name.
 	base string
+	// host is what the target of a network effect is.
+	host place.HostClass
 }
 
 func newFacts(a *analysis) *facts {
@@ -133,6 +135,8 @@ func newFacts(a *analysis) *facts {
 		case effect.Read, effect.Write, effect.Delete, effect.Move, effect.Mode, effect.Link:
 			e.path = place.Resolve(e.Target.Text, a.cwd)
 			e.class = place.Classify(e.path)
+		case effect.Connect, effect.Receive, effect.Send:
+			e.host = place.ClassifyHost(strings.TrimPrefix(e.Target.Text, "dns:"))
 		case effect.Exec:
 			e.base = program.Base(e.Target.Text)
 		}

@@ -305,7 +305,7 @@ var obfuscationRules = []row{
 			Seen: "it hides where it connects to ({}).", Fine: "Writing the address plainly would be judged by where it leads.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
-			c := place.ClassifyHost(e.Target.Text)
+			c := e.host
 
 			return show(e.Target.Text), e.Target.Has(effect.TaintDecoded) && e.Target.IsConst() && strings.Contains(e.Target.Text, ".") && !c.Has(place.Loopback)
 		}, effect.Connect, effect.Receive),
@@ -424,7 +424,7 @@ func minerMatch(f *facts) []hit {
 	return append(out, matching(func(f *facts, e *fact) (string, bool) {
 		switch e.Kind {
 		case effect.Connect:
-			return show(e.Target.Text), place.ClassifyHost(e.Target.Text).Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum")
+			return show(e.Target.Text), e.host.Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum")
 		case effect.Receive, effect.Install, effect.Import:
 			return show(e.Target.Text), minerName(e.Target.Text)
 		case effect.Send, effect.Write, effect.Call:

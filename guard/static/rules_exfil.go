@@ -82,12 +82,12 @@ func (f *facts) infoKinds() int {
 
 // outside says whether data really leaves: not to the sandbox itself.
 func outside(e *fact) bool {
-	return !place.ClassifyHost(strings.TrimPrefix(e.Target.Text, "dns:")).Has(place.Loopback)
+	return !e.host.Has(place.Loopback)
 }
 
 // suspect says whether a destination is one that no ordinary service has.
 func suspect(e *fact) bool {
-	c := place.ClassifyHost(e.Target.Text)
+	c := e.host
 
 	return c.Has(place.Drop|place.Onion) || c.Has(place.Literal) && !c.Has(place.Loopback) || strings.HasPrefix(e.Target.Text, "dns:")
 }
@@ -181,7 +181,7 @@ func secretName(name string) bool {
 }
 
 func sendsToDrop(f *facts, e *fact) (string, bool) {
-	c := place.ClassifyHost(e.Target.Text)
+	c := e.host
 	if !c.Has(place.Drop | place.Onion) {
 		return "", false
 	}

@@ -75,7 +75,13 @@ var destructiveRules = []row{
 			ID: "delete-remote-data", Category: "destructive_cloud_db", Severity: High, CWE: "CWE-732",
 			Seen: "it runs {}, which removes data outside the sandbox for good.", Fine: "Listing it, or a dry run, would be fine.",
 		},
-		match: matching(deletesBy(dataDeletes), effect.Exec),
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			if d, ok := deletesBy(dataDeletes)(f, e); ok {
+				return d, true
+			}
+
+			return deletesRemote(f, e)
+		}, effect.Exec),
 	},
 }
 

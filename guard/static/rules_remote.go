@@ -61,6 +61,46 @@ var dataDeletes = map[string][]string{
 	"mysqladmin":            {" drop "},
 }
 
+// remoteTools are command lines of services that hold other people's data.
+var remoteTools = setOf("stripe", "splunk", "newrelic", "pd", "ldcli", "split", "flipt", "unleash", "argocd", "wrangler", "fastly", "deck", "apigeecli", "gcloud", "az", "aws", "doctl", "linode-cli", "hcloud",
+	"sendgrid", "twilio", "mc", "s3cmd", "b2", "azcopy", "pscale", "neonctl", "turso", "fly", "flyctl", "railway", "render", "netlify", "heroku", "firebase", "supabase", "eksctl", "kops", "nomad",
+	"consul", "vault", "datadog-ci", "datadog", "mongocli", "atlas", "cockroach", "influx", "rabbitmqadmin", "nats", "pulsar-admin", "kafka-topics", "algolia", "cloudflared", "flarectl", "mailgun", "postmark", "gsutil", "rclone", "ibmcloud", "oci", "aliyun", "exo", "scw", "vultr-cli")
+
+// deletesRemote sees a verb of removal in a command of such a service. Deleting
+// an empty container, or one item by name, is left to delete-cloud.
+func deletesRemote(f *facts, e *fact) (string, bool) {
+	if !remoteTools[e.name()] {
+		return "", false
+	}
+
+	verb := ""
+
+	for i := range e.Args {
+		t := strings.ToLower(e.Args[i].Text)
+
+		switch {
+		case t == "--help" || t == "-h" || strings.Contains(t, "dry-run") || strings.Contains(t, "dryrun"):
+			return "", false
+		case strings.HasPrefix(t, "-"):
+		case oneOf(t, "delete", "destroy", "purge", "drop", "flush", "remove-all", "delete-all", "delete-batch", "wipe", "teardown", "reset"), removalVerb(t):
+			verb = t
+		}
+	}
+
+	return show(e.name() + " " + verb), verb != "" && verb != "delete-bucket"
+}
+
+// removalVerb says whether a subcommand such as delete-table removes.
+func removalVerb(t string) bool {
+	for _, p := range []string{"delete-", "destroy-", "purge-", "terminate-", "deregister-", "remove-"} {
+		if strings.HasPrefix(t, p) && strings.Count(t, "-") <= 4 {
+			return true
+		}
+	}
+
+	return false
+}
+
 // deletesBy matches an Exec against a table of verbs. A verb's words may be
 // apart from each other on the command line, in their order.
 func deletesBy(table map[string][]string) func(f *facts, e *fact) (string, bool) {

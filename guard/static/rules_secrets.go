@@ -29,7 +29,7 @@ var credentialRules = []row{
 			Seen: "it asks {}, the endpoint that hands out a cloud machine's credentials.", Fine: "Credentials that were given to the sandbox on purpose would be fine.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
-			return show(place.Host(e.Target.Text)), place.ClassifyHost(e.Target.Text).Has(place.Metadata)
+			return show(place.Host(e.Target.Text)), e.host.Has(place.Metadata)
 		}, effect.Connect, effect.Receive, effect.Send),
 	},
 	{

@@ -41,7 +41,8 @@ type Options struct {
 	Surface  string
 	Target   string
 
-	// Format is "text" or "json"; empty means text. Verbose adds effects.
+	// Format is "text" or "json"; empty means text. Rules may also be had as
+	// "markdown", for documentation. Verbose adds effects.
 	Format  string
 	Verbose bool
 
@@ -70,8 +71,8 @@ func Run(w io.Writer, opts Options) (exit int) {
 }
 
 func run(w io.Writer, opts Options) (int, error) {
-	switch opts.Format {
-	case "", "text", "json":
+	switch {
+	case opts.Format == "", opts.Format == "text", opts.Format == "json", opts.Format == "markdown" && opts.Rules:
 	default:
 		return ExitError, fmt.Errorf("unknown format %q: write text or json", opts.Format)
 	}
@@ -188,6 +189,19 @@ func writeRules(w io.Writer, format string) error {
 	}
 
 	var b strings.Builder
+
+	if format == "markdown" {
+		b.WriteString("| rule | category | severity | CWE | what it says |\n|---|---|---|---|---|\n")
+
+		for _, r := range rules {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.ID, r.Category, r.Severity, r.CWE, strings.ReplaceAll(r.Text, "|", "\\|"))
+		}
+
+		_, err := io.WriteString(w, b.String())
+
+		return err
+	}
+
 	for _, r := range rules {
 		fmt.Fprintf(&b, "%-24s %-22s %-9s %-9s %s\n", r.ID, r.Category, r.Severity, r.CWE, r.Text)
 	}

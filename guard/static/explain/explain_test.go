@@ -89,6 +89,9 @@ func TestRulesAreListed(t *testing.T) {
 		assert.Contains(t, out, r.ID)
 	}
 
+	_, out, _ = run2(t, Options{Rules: true, Format: "markdown"})
+	assert.Contains(t, out, "| `crypto-miner` | crypto_miner | critical | CWE-400 |")
+
 	_, out, _ = run2(t, Options{Rules: true, Format: "json"})
 
 	var rules []map[string]string

@@ -81,7 +81,10 @@ func logClass(p string) Class {
 	first, second, _ := strings.Cut(rest, "/")
 
 	switch {
-	case isGlobAll(first), logFiles[rest], first == "audit", first == "journal":
+	case isGlobAll(first), logFiles[rest], first == "audit", first == "journal", first == "apt", first == "installer":
+		return Log
+	case second == "" && strings.HasSuffix(first, ".log"):
+		// Programs of one's own log elsewhere, or below a directory.
 		return Log
 	case strings.Contains(first, "*") && second == "" && !strings.Contains(first, ".gz") && !strings.Contains(first, ".1") && !strings.Contains(first, ".old"):
 		return Log

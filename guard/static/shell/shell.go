@@ -29,6 +29,13 @@ func Parse(text string, budget *effect.Budget) effect.Result {
 	e.text(text)
 	e.uncalled()
 
+	// What mends a broken line is not part of the text.
+	for i := range r.Effects {
+		s := &r.Effects[i].Span
+		s.End = min(s.End, len(text))
+		s.Start = min(s.Start, s.End)
+	}
+
 	return r
 }
 

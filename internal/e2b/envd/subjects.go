@@ -13,7 +13,12 @@ import (
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 )
+
+// maxWords bounds the arguments and variables of one process. Linux takes a few
+// megabytes of them; millions of empty ones would cost us a hundred times that.
+const maxWords = strictjson.MaxValues / 2
 
 // systemTag puts a process outside the sandbox's own limits in envd.
 const systemTag = "_system"
@@ -90,6 +95,8 @@ func startSubjects(req *processpb.StartRequest) ([]guard.Subject, *refusal.Refus
 func refuseStart(req *processpb.StartRequest) *refusal.Refusal {
 	p := req.GetProcess()
 	switch {
+	case len(p.GetArgs())+len(p.GetEnvs()) > maxWords:
+		return invalid("The command has more arguments and environment variables than any system starts a program with, so nothing was run.")
 	case p.GetCmd() == "":
 		return invalid("The command is empty, so nothing was run. Name a program.")
 	case strings.HasPrefix(p.GetCmd(), "-"):

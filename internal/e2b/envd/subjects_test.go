@@ -140,6 +140,7 @@ func TestStartHygiene(t *testing.T) {
 		"nul in variable":        env("A", "\x00"),
 		"nul in folder":          inFolder,
 		"variable in a name":     env("BASH_ENV=/tmp/x;A", "b"),
+		"millions of arguments":  start("ls", make([]string, maxWords+1)...),
 		"empty name":             env("", "b"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,11 @@ import (
 // less than ten levels.
 const MaxDepth = 64
 
+// MaxValues is how many values a text may hold. A text of a few megabytes could
+// hold millions, each taking a hundred times its length in memory; E2B's messages
+// have a few dozen.
+const MaxValues = 100_000
+
 // Number is a JSON number exactly as it was written.
 type Number = json.Number
 
@@ -41,7 +46,8 @@ func Decode(data []byte) (any, error) {
 		return nil, errors.New("reading JSON: the text starts with a byte order mark; send UTF-8 without one")
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
-	v, err := readValue(dec)
+	left := MaxValues
+	v, err := readValue(dec, &left)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -67,8 +73,12 @@ func DecodeObject(data []byte) (*Object, error) {
 	return o, nil
 }
 
-// readValue reads the next value. Recursion is bounded by MaxDepth.
-func readValue(dec *jsontext.Decoder) (any, error) {
+// readValue reads the next value. Recursion is bounded by MaxDepth; left is how
+// many values may still come.
+func readValue(dec *jsontext.Decoder, left *int) (any, error) {
+	if *left--; *left < 0 {
+		return nil, fmt.Errorf("more than %d values at byte %d; send less at once", MaxValues, dec.InputOffset())
+	}
 	tok, err := dec.ReadToken()
 	if err != nil {
 		return nil, err
@@ -88,7 +98,7 @@ func readValue(dec *jsontext.Decoder) (any, error) {
 	case '[':
 		list := []any{}
 		for dec.PeekKind() != ']' {
-			v, err := readValue(dec)
+			v, err := readValue(dec, left)
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +114,7 @@ func readValue(dec *jsontext.Decoder) (any, error) {
 				return nil, err
 			}
 			key := name.String()
-			v, err := readValue(dec)
+			v, err := readValue(dec, left)
 			if err != nil {
 				return nil, err
 			}

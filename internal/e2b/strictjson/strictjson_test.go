@@ -42,6 +42,8 @@ func TestDecodeRefusesWhatHasTwoMeanings(t *testing.T) {
 		"NUL between tokens":          {"{\x00}", "send valid UTF-8 JSON"},
 		"too deep in arrays":          {strings.Repeat("[", 65) + strings.Repeat("]", 65), "more than 64 levels"},
 		"too deep in objects":         {strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "more than 64 levels"},
+		"too many values in an array": {"[" + strings.Repeat("1,", MaxValues) + "1]", "more than 100000 values"},
+		"too many empty objects":      {`{"x":[` + strings.Repeat("{},", MaxValues) + "{}]}", "more than 100000 values"},
 		"a hundred thousand brackets": {strings.Repeat("[", 100_000), "more than 64 levels"},
 	}
 	for name, tt := range tests {
@@ -85,6 +87,11 @@ func TestEditingKeepsOrderNumbersAndUnknownMembers(t *testing.T) {
 func TestEncodeWritesValidJSONForAnyGoString(t *testing.T) {
 	assert.Equal(t, `"a`+"\uFFFD"+`b"`, string(Encode("a\xffb")))
 	assert.Panics(t, func() { Encode(1) })
+}
+
+func TestDecodeAcceptsTheMostAllowedValues(t *testing.T) {
+	_, err := Decode([]byte("[" + strings.Repeat("1,", MaxValues-2) + "1]"))
+	require.NoError(t, err)
 }
 
 func TestDecodeAcceptsTheDeepestAllowedValue(t *testing.T) {

@@ -503,7 +503,14 @@ func (m *Machine) handle(h Handler, c *Call) Value {
 	}
 
 	if turns == 0 {
-		return h(m, c)
+		v := h(m, c)
+
+		// Large results cost.
+		if l := v.List(); l != nil && len(l.Items) > 64 {
+			m.work(len(l.Items) * 64)
+		}
+
+		return v
 	}
 
 	args, kw := c.Args, c.Kw

@@ -273,7 +273,7 @@ func (m *Machine) sequence(n tree.Node) Value {
 
 // spread appends the items of v to l.
 func (m *Machine) spread(l *List, v Value) {
-	if items, ok := m.items(v); ok {
+	if items, ok := m.items(v); ok && len(l.Items)+len(items) <= maxUnroll && m.work(len(items)*64) {
 		l.Items = append(l.Items, items...)
 
 		return
@@ -551,7 +551,7 @@ func (m *Machine) item(v, key Value, id tree.ID) Value {
 	case Array:
 		l := v.List()
 		if key.Kind == Int {
-			i := key.Int
+			i := key.Int - m.L.Base
 			if i < 0 && m.L.Indices {
 				i += int64(len(l.Items))
 			}

@@ -265,7 +265,7 @@ func (m *Machine) add(a, b Value, id tree.ID) Value {
 		l := &List{Open: a.List().Open, Rest: a.List().Rest}
 		l.Items = append(l.Items, a.List().Items...)
 		m.spread(l, b)
-		m.work(len(l.Items) * 16)
+		m.work(len(l.Items) * 64)
 
 		return Value{Kind: Array, X: l}
 	}

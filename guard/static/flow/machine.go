@@ -51,6 +51,10 @@ type Language struct {
 	BlockScope bool
 	// Constructor is the method that initialises an instance.
 	Constructor string
+	// Bare is true where a method names its object's members without a receiver.
+	Bare bool
+	// Base is the index of an array's first item.
+	Base int64
 	// Indices is true where an index may be negative, from the end.
 	Indices bool
 }
@@ -584,4 +588,11 @@ func (m *Machine) flush() {
 
 		f()
 	}
+}
+
+// Context is the source text of a call, from its bracket on.
+func (m *Machine) Context(id tree.ID) string {
+	n := m.T.At(id)
+
+	return m.T.Src[n.Start:min(int(n.End), len(m.T.Src))]
 }

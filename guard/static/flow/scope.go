@@ -71,7 +71,32 @@ func (m *Machine) name(name string) Value {
 		return v
 	}
 
+	if m.L.Bare {
+		if v, ok := m.bare(name); ok {
+			return v
+		}
+	}
+
 	return m.Global(name)
+}
+
+// bare is a member of the current object or class.
+func (m *Machine) bare(name string) (Value, bool) {
+	for f := m.frame; f != nil; f = f.calling {
+		if f.fn == nil || f.fn.Owner == nil {
+			continue
+		}
+
+		if f.this.Kind == Instance && f.this.Object().Class == f.fn.Owner {
+			return m.member(f.this, f.this.Object(), name, 0)
+		}
+
+		v, ok := m.classAttr(f.fn.Owner, name)
+
+		return v, ok
+	}
+
+	return Value{}, false
 }
 
 // Global is the value of a name that the code does not bind.

@@ -67,6 +67,25 @@ func (s *Sym) At(path string) *Sym {
 	return s
 }
 
+// Named is the child of that very name, dots included, made if it is not there.
+func (s *Sym) Named(name string) *Sym {
+	k := s.kids[name]
+	if k == nil {
+		k = &Sym{Name: name}
+		s.Link(name, k)
+	}
+
+	return k
+}
+
+// DefNamed sets what calling does, for each of the names separated by spaces,
+// dots included.
+func (s *Sym) DefNamed(names string, h Handler) {
+	for name := range strings.FieldsSeq(names) {
+		s.Named(name).Call = h
+	}
+}
+
 // Link makes the name another name of a symbol.
 func (s *Sym) Link(name string, to *Sym) {
 	if s.kids == nil {

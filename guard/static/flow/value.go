@@ -171,8 +171,14 @@ func Truth(b bool) Value {
 	return Value{Kind: Bool}
 }
 
-// Items makes an array.
-func Items(vs ...Value) Value { return Value{Kind: Array, X: &List{Items: vs}} }
+// Items makes an array. What is beyond a limit is dropped and may be anything.
+func Items(vs ...Value) Value {
+	if len(vs) > maxUnroll {
+		return Value{Kind: Array, X: &List{Items: vs[:maxUnroll:maxUnroll], Open: true}}
+	}
+
+	return Value{Kind: Array, X: &List{Items: vs}}
+}
 
 // Tainted makes an unknown value from a source.
 func Tainted(t effect.Taint, origin string) Value {
@@ -267,8 +273,12 @@ func (v Value) Forget() Value {
 	return Value{Taint: t, Origin: o, Ref: v.Ref, Many: v.Many}
 }
 
-// maxNest bounds how deep containers are looked into.
-const maxNest = 5
+// maxNest bounds how deep containers are looked into for sources, maxVisits how
+// many values.
+const (
+	maxNest   = 5
+	maxVisits = 2000
+)
 
 // Sources is where v came from, with all that it contains.
 func (v Value) Sources() (effect.Taint, string) {
@@ -276,12 +286,16 @@ func (v Value) Sources() (effect.Taint, string) {
 		return v.Taint, v.Origin
 	}
 
-	return v.sources(maxNest)
+	room := maxVisits
+
+	return v.sources(maxNest, &room)
 }
 
-func (v Value) sources(depth int) (effect.Taint, string) {
+func (v Value) sources(depth int, room *int) (effect.Taint, string) {
 	t, origin := v.Taint, v.Origin
-	if depth == 0 || v.X == nil {
+
+	*room--
+	if depth == 0 || v.X == nil || *room < 0 {
 		return t, origin
 	}
 
@@ -290,7 +304,7 @@ func (v Value) sources(depth int) (effect.Taint, string) {
 			return
 		}
 
-		wt, wo := w.sources(depth - 1)
+		wt, wo := w.sources(depth-1, room)
 		t |= wt
 		origin = joinOrigin(origin, wo)
 	}

@@ -154,10 +154,16 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		h.Del("Accept-Encoding") // what is filtered must be readable
 		h.Del("Connect-Accept-Encoding")
 	}
-	if c.body != nil {
+	switch {
+	case c.body != nil:
 		h.Del("Content-Encoding")
 		pr.Out.TransferEncoding, pr.Out.Trailer = nil, nil
 		c.body.apply(pr.Out)
+	case c.target.Plane != route.Port:
+		// Nothing was read of it, and E2B takes none here.
+		pr.Out.Body, pr.Out.ContentLength = http.NoBody, 0
+		pr.Out.TransferEncoding, pr.Out.Trailer = nil, nil
+		h.Del("Content-Length")
 	}
 }
 

@@ -128,6 +128,35 @@ func TestClientKeysMustBeKeys(t *testing.T) {
 	}
 }
 
+// A body that no step looks at is not passed on.
+func TestUnreadBodiesAreNotForwarded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method, path string
+		header       http.Header
+		passes       bool
+	}{
+		"a sandbox's state":  {"GET", "/sandboxes/isbx1", headers("X-API-KEY", "e2b_cc"), false},
+		"killing a sandbox":  {"DELETE", "/sandboxes/isbx1", headers("X-API-KEY", "e2b_cc"), false},
+		"reading a file":     {"GET", "/files?path=/a", toSandbox("49983"), false},
+		"health":             {"GET", "/health", toSandbox("49983"), false},
+		"restarting code":    {"POST", "/contexts/ctx1/restart", toSandbox("49999"), false},
+		"an application":     {"POST", "/", toSandbox("3000"), true},
+		"an application GET": {"GET", "/", toSandbox("3000"), true},
+	} {
+		for framing, body := range map[string]io.Reader{"with a length": strings.NewReader("evil"), "chunked": io.MultiReader(strings.NewReader("evil"))} {
+			t.Run(name+" "+framing, func(t *testing.T) {
+				h := newHouse(t, nil, func(cfg *Config) {
+					cfg.Policy.Ports = policy.Ports{Ranges: []policy.PortRange{{First: 3000, Last: 3000}}}
+				})
+				got := h.do(t, tc.method, tc.path, tc.header, body)
+				require.Equal(t, 200, got.Status, got.Body)
+				require.Equal(t, tc.passes, string(h.reached()[0].Body) == "evil")
+				require.Equal(t, tc.passes, len(h.reached()[0].Body) > 0)
+			})
+		}
+	}
+}
+
 // An application's query is its own, also where Go does not read it.
 func TestQueryOfAnApplicationIsUnchanged(t *testing.T) {
 	h := newHouse(t, nil, func(cfg *Config) {

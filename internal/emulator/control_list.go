@@ -118,6 +118,13 @@ func (e *Emulator) metrics(r *http.Request, _ []byte) (int, any, error) {
 	if _, err := e.one(r); err != nil {
 		return 0, nil, err
 	}
+	// There is no history: only a range that includes now has a sample.
+	now, q := time.Now().Unix(), r.URL.Query()
+	start, startErr := strconv.ParseInt(q.Get("start"), 10, 64)
+	end, endErr := strconv.ParseInt(q.Get("end"), 10, 64)
+	if (startErr == nil && start > now) || (endErr == nil && end < now) {
+		return http.StatusOK, []map[string]any{}, nil
+	}
 	return http.StatusOK, []map[string]any{metricsNow()}, nil
 }
 

@@ -263,6 +263,17 @@ func (in *interpreter) restarted(c *codeContext, out *lineWriter) {
 	out.failure("ContextRestarting", "Context was restarted")
 }
 
+// unquoted takes the quotes off a string's representation, as the server does.
+func unquoted(text string) string {
+	const quotes = 2
+	for _, q := range []string{"'", `"`} {
+		if len(text) >= quotes && strings.HasPrefix(text, q) && strings.HasSuffix(text, q) {
+			return text[1 : len(text)-1]
+		}
+	}
+	return text
+}
+
 // lineWriter writes the answer: one JSON object a line, spelled as Python
 // spells it, and sent at once.
 type lineWriter struct {
@@ -318,6 +329,10 @@ func (l *lineWriter) event(e kernelEvent) {
 		}
 		for name, v := range data {
 			fields[name] = v
+		}
+		var text string
+		if json.Unmarshal(data["text"], &text) == nil {
+			fields["text"] = unquoted(text)
 		}
 		l.write(fields, "result")
 	}

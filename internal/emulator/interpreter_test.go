@@ -98,6 +98,18 @@ func TestLanguagesKeepState(t *testing.T) {
 	require.Equal(t, `Failed to create context: {"message": "The 'r' kernel is not available. Please pick another suitable kernel instead, or install that kernel.", "short_message": "r not found"}`, unknown.body)
 }
 
+func TestCodeThatIsOnlyAlmostAScript(t *testing.T) {
+	b := newLab(t, Options{}).newBox()
+	for _, tt := range []struct{ name, language, code, want string }{
+		{"indented Python", "python", "\n    x = 1\n    if x:\n        print('in')\n    x", `"text": "1"`},
+		{"a string value has no quotes", "python", "'plain'", `"text": "plain"`},
+		{"a string value of JavaScript", "js", "'plain'", `"text": "plain"`},
+		{"static imports", "js", "import { readFileSync as r } from 'fs'\nimport p, { sep } from \"node:path\"\nimport * as os from 'os'; console.log(typeof r, typeof p.join, sep, typeof os.cpus)", "function function / function"},
+	} {
+		require.Contains(t, b.exec(jsonBody(map[string]any{"code": tt.code, "language": tt.language})), tt.want, tt.name)
+	}
+}
+
 func TestShellAndMagicLines(t *testing.T) {
 	b := newLab(t, Options{}).newBox()
 	for code, want := range map[string]string{
@@ -124,6 +136,7 @@ func TestEnvironmentOfOneExecution(t *testing.T) {
 		require.NotContains(t, with, `"error"`, language)
 	}
 	require.Contains(t, b.exec(`{"code":"import os; print(os.environ.get('G'), os.environ.get('V'))"}`), "global None")
+	require.Contains(t, b.exec(`{"code":"echo $G [$V]","language":"bash"}`), "global []")
 }
 
 // The real server's parser is this lax; a gateway must not be.

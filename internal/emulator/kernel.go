@@ -52,6 +52,7 @@ type kernelEvent struct {
 // kernel is a running interpreter process that keeps state.
 type kernel struct {
 	language string
+	env      map[string]string // the sandbox's own
 	cmd      *exec.Cmd
 	requests *os.File
 	events   chan kernelEvent // closed when the process is gone
@@ -88,7 +89,7 @@ func (sb *sandbox) startKernel(language, cwd string) (*kernel, error) {
 	}
 	cmd.ExtraFiles = []*os.File{requestsR, eventsW}
 	k := &kernel{
-		language: language, cmd: cmd, requests: requestsW,
+		language: language, env: sb.envVars, cmd: cmd, requests: requestsW,
 		events: make(chan kernelEvent, subscriptionBuffer), gone: make(chan struct{}), markers: make(chan string, 2),
 	}
 	stdout, err := cmd.StdoutPipe()
@@ -206,7 +207,11 @@ func (k *kernel) send(code string, env map[string]string, count int, marker stri
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			quoted := shellQuote(name + "=" + env[name])
 			set += "export " + quoted + "\n"
-			reset += "unset " + shellQuote(name) + "\n"
+			if old, ok := k.env[name]; ok {
+				reset += "export " + shellQuote(name+"="+old) + "\n"
+			} else {
+				reset += "unset " + shellQuote(name) + "\n"
+			}
 		}
 		_, err := fmt.Fprintf(k.requests, "%s %s %s %s\n", b64(code+"\n"), b64(set), b64(full), b64(reset))
 		return err

@@ -103,10 +103,15 @@ func (e *Emulator) start(spec sandboxSpec) (*sandbox, error) {
 		sb.trafficToken = "ta_" + randomHex(16)
 	}
 	sb.dir = filepath.Join(e.dir, sb.id)
-	if err := seed(filepath.Join(sb.dir, "root"), spec.from); err != nil {
+	root := filepath.Join(sb.dir, "root")
+	err := seed(root, spec.from)
+	if spec.template != "base" && spec.from == "" {
+		err = errors.Join(err, addMCPGateway(root))
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the sandbox's folder: %w", err), os.RemoveAll(sb.dir))
 	}
-	files, err := newSandboxFS(filepath.Join(sb.dir, "root"), spec.mounts)
+	files, err := newSandboxFS(root, spec.mounts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the sandbox's folder: %w", err), os.RemoveAll(sb.dir))
 	}
@@ -118,9 +123,9 @@ func (e *Emulator) start(spec sandboxSpec) (*sandbox, error) {
 	sb.procs = newProcessTable(sb)
 	sb.watchers = newWatcherTable()
 	sb.envd = sb.envdHandler()
-	sb.mcp = sb.mcpHandler()
+	// The base template has nothing but envd.
 	if spec.template != "base" {
-		sb.interpreter = newInterpreter(sb)
+		sb.interpreter, sb.mcp = newInterpreter(sb), sb.mcpHandler()
 	}
 
 	e.mu.Lock()

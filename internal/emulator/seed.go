@@ -52,9 +52,6 @@ func seed(root, from string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "opt/e2b/bin/mcp-gateway"), []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
-		return err
-	}
 	for _, shared := range []string{"tmp", "var/tmp", "code"} {
 		if err := os.Chmod(filepath.Join(root, shared), 0o777|fs.ModeSticky); err != nil {
 			return err
@@ -128,4 +125,10 @@ func copyFile(from, to string, mode fs.FileMode) error {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	return nil
+}
+
+// addMCPGateway gives a sandbox the program that the SDK starts when a sandbox
+// is created with MCP servers. It starts none: the emulator answers itself.
+func addMCPGateway(root string) error {
+	return os.WriteFile(filepath.Join(root, "opt/e2b/bin/mcp-gateway"), []byte("#!/bin/sh\nexit 0\n"), 0o755)
 }

@@ -29,7 +29,7 @@ for (const [name, stream] of [["stdout", process.stdout], ["stderr", process.std
 }
 
 function formats(value) {
-  const data = { text: typeof value === "string" ? value : util.inspect(value) };
+  const data = { text: util.inspect(value) };
   if (value && typeof value === "object") {
     for (const [name, method] of [["html", "_toHtml"], ["svg", "_toSvg"], ["png", "_toPng"], ["jpeg", "_toJpeg"], ["markdown", "_toMarkdown"]]) {
       if (typeof value[method] === "function") data[name] = value[method]();
@@ -43,6 +43,20 @@ globalThis.display = (value) => emit({ e: "result", data: formats(value), main: 
 const shell = repl.start({
   prompt: "", input: new PassThrough(), output: new PassThrough(), terminal: false, useGlobal: true, breakEvalOnSigint: true,
 });
+
+// Static imports are not for scripts; the dynamic ones are.
+function withImports(code) {
+  const clause = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\*\s*as\s+([\w$]+)\s*|(\{[^}]*\})\s*)?from\s*(["'][^"']+["'])[ \t]*;?/gm;
+  return code
+    .replace(clause, (_, name, all, names, from) => {
+      const parts = [];
+      if (name) parts.push(`var ${name} = (await import(${from})).default;`);
+      if (all) parts.push(`var ${all} = await import(${from});`);
+      if (names) parts.push(`var ${names.replace(/\sas\s/g, ": ")} = await import(${from});`);
+      return parts.join(" ");
+    })
+    .replace(/^[ \t]*import\s*(["'][^"']+["'])[ \t]*;?/gm, "await import($1);");
+}
 
 function report(error) {
   if (!(error instanceof Error) && !(error && error.stack)) {
@@ -76,7 +90,7 @@ function evaluate(code) {
     thrown = (error) => finish({ error });
     process.removeListener("SIGINT", idle);
     try {
-      shell.eval(code + "\n", shell.context, "cell.js", (error, value) => {
+      shell.eval(withImports(code) + "\n", shell.context, "cell.js", (error, value) => {
         if (error && error.constructor && error.constructor.name === "Recoverable") error = error.err;
         finish(error ? { error } : { value });
       });

@@ -218,6 +218,10 @@ _fake_ipython()
 
 def _transform(code):
     """Turns IPython's shell and magic lines into calls, if it is not Python as it is."""
+    first = next((line for line in code.split("\n") if line.strip()), "")
+    indent = first[:len(first) - len(first.lstrip())]
+    if indent:
+        code = "\n".join(line[len(indent):] if line.startswith(indent) else line for line in code.split("\n"))
     if code.lstrip().startswith("%%"):
         first, _, body = code.lstrip()[2:].partition("\n")
         return "get_ipython().cell(%r, %r)" % (first.strip(), body)

@@ -86,6 +86,13 @@ var downloadRules = []row{
 		},
 		match: downloadExecute,
 	},
+	{
+		Rule: Rule{
+			ID: "package-from-anywhere", Category: "download_execute", Severity: High, CWE: "CWE-494",
+			Seen: "it installs code from {}, which anybody on the way can replace.", Fine: "Installing from the registry, or by https from a named host, would be fine.",
+		},
+		match: matching(packageFromAnywhere, effect.Install),
+	},
 }
 
 func downloadExecute(f *facts) []hit {
@@ -280,6 +287,21 @@ func executable(mode string) bool {
 	return strings.Contains(mode, "+x") || strings.Contains(mode, "+rx") || strings.Contains(mode, "=rwx") || strings.Contains(mode, "X") || strings.Contains(mode, "EXEC")
 }
 
+// packageFromAnywhere is code that an installer runs from an address without
+// a name or without protection on the way.
+func packageFromAnywhere(f *facts, e *fact) (string, bool) {
+	t := e.Target.Text
+	t = strings.TrimPrefix(strings.TrimPrefix(t, "git+"), "svn+")
+
+	if !strings.Contains(t, "://") {
+		return "", false
+	}
+
+	c := place.ClassifyHost(t)
+
+	return show(t), !c.Has(place.Loopback|place.Internal|place.Registry) && (strings.HasPrefix(t, "http://") || c.Has(place.Literal))
+}
+
 var obfuscationRules = []row{
 	{
 		Rule: Rule{
@@ -411,6 +433,10 @@ func minerMatch(f *facts) []hit {
 		for _, a := range e.Args {
 			if mark := minerMark(a.Text); mark != "" && !shells[n] {
 				return show(mark), true
+			}
+
+			if !program.Known(n) && (strings.Contains(a.Text, "pool") || strings.Contains(a.Text, "xmr") || strings.Contains(a.Text, "mine")) && place.ClassifyHost(a.Text).Has(place.Pool) {
+				return show(a.Text), true
 			}
 
 			if oneOf(n, "docker", "podman", "nerdctl", "kubectl") && minerName(a.Text) {

@@ -90,8 +90,9 @@ func deletesTree(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
-	// Without recursion only what a glob names goes, and directories stay.
-	if !e.Flags.Has(effect.FlagRecursive) && !strings.ContainsAny(path.Base(e.path), "*") {
+	// Without recursion only what a glob names goes, and directories stay; a
+	// search or a loop over it takes file by file.
+	if !e.Flags.Has(effect.FlagRecursive) && !e.Flags.Has(effect.FlagLoop) && !strings.ContainsAny(path.Base(e.path), "*") {
 		return "", false
 	}
 
@@ -165,6 +166,13 @@ func formats(f *facts) []hit {
 					return show(a.Text), n != "wipefs" || e.arg("-a", "--all", "-af")
 				}
 			}
+		case n == "parted" && e.arg("mklabel", "mktable", "rm", "mkpart"), n == "cryptsetup" && e.arg("luksFormat", "erase", "luksErase"), n == "sgdisk" && e.arg("-Z", "--zap-all", "-o"),
+			n == "hdparm" && e.argHas("--security-erase"):
+			for _, a := range e.Args {
+				if place.IsBlockDevice(a.Text) {
+					return show(a.Text), true
+				}
+			}
 		case n == "shred" || n == "wipe":
 			for _, a := range e.Args {
 				if place.IsBlockDevice(a.Text) {
@@ -208,7 +216,7 @@ func opensTree(f *facts, e *fact) (string, bool) {
 
 	if e.class.Has(place.Tree) {
 		if !e.Flags.Has(effect.FlagRecursive) && !strings.HasSuffix(e.path, "*") {
-			return "", false
+			return show(e.path), mode == "000" || mode == "0"
 		}
 
 		if strings.HasPrefix(e.path, "/usr/local") || strings.HasPrefix(e.path, "/opt") || strings.HasPrefix(e.path, "/srv") ||

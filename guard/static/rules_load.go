@@ -36,6 +36,11 @@ func forkBombs(f *facts) []hit {
 				return show(e.name()), !oneOf(e.name(), "sleep", "wait", "echo", "true")
 			}
 
+			// Starting without waiting is what makes it a bomb.
+			if e.Flags.Has(effect.FlagUnbounded) && (strings.HasPrefix(e.Via, "child_process.") && !strings.Contains(e.Via, "Sync") || strings.HasSuffix(e.Via, ".Popen")) {
+				return show(e.Via), true
+			}
+
 			return show(e.name()), e.Flags.Has(effect.FlagRecursing) && e.Flags.Has(effect.FlagUnbounded)
 		}
 

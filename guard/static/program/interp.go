@@ -311,8 +311,13 @@ func findTests(args []effect.Value) (names []string, filtered bool) {
 				i++
 			}
 		case "-regex", "-iregex", "-newer", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-size", "-user", "-group", "-perm",
-			"-empty", "-type", "-nouser", "-nogroup", "-uid", "-gid", "-inum", "-links", "-samefile", "-newermt", "-lname":
+			"-empty", "-nouser", "-nogroup", "-uid", "-gid", "-inum", "-links", "-samefile", "-newermt", "-lname":
 			filtered = true
+		case "-type", "-xtype":
+			// Files and directories are everything; links and sockets are few.
+			if i+1 < len(args) && args[i+1].Text != "f" && args[i+1].Text != "d" {
+				filtered = true
+			}
 		}
 	}
 
@@ -396,6 +401,17 @@ func xargs(m *Machine, c *Call) effect.Value {
 	in := m.items(c.Stdin)
 
 	if token != "" {
+		// With a token an item is a line.
+		for line := range strings.SplitSeq(strings.TrimSuffix(c.Stdin.Text, "\n"), "\n") {
+			if len(in) >= maxItems {
+				break
+			}
+
+			if strings.ContainsAny(line, " \t") {
+				in = append(in, withText(c.Stdin, line))
+			}
+		}
+
 		for _, item := range in {
 			m.runWith(c, words, token, item)
 		}

@@ -243,7 +243,7 @@ func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via 
 	case resolved == "/dev/null":
 		return effect.Value{}
 	case resolved == "/dev/zero":
-		return effect.Value{Text: effect.HoleText, Ref: "/dev/zero"}
+		return effect.Value{Text: effect.HoleText, Ref: EndlessRef}
 	case strings.HasPrefix(resolved, "/dev/stdin"), strings.HasPrefix(resolved, "/dev/fd/"):
 		return effect.Unknown(effect.TaintInput)
 	case strings.HasPrefix(resolved, "/dev/tcp/"), strings.HasPrefix(resolved, "/dev/udp/"):
@@ -268,6 +268,10 @@ func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Fla
 	}
 
 	m.Result.Add(effect.Effect{Kind: effect.Write, Span: span, Target: m.at(p), Data: data, Flags: flags, Via: via})
+
+	if data.Ref == EndlessRef && via != "dd" && !strings.HasPrefix(key, "/dev/") {
+		m.Result.Add(effect.Effect{Kind: effect.Alloc, Span: span, Target: effect.Const("disk"), Flags: flags | effect.FlagUnbounded, Via: via})
+	}
 
 	if key == "" || key == "/dev/null" || len(m.Files) >= maxFiles {
 		return

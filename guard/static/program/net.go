@@ -467,6 +467,10 @@ func remoteCopy(short, long string) model {
 		dest := pos[len(pos)-1]
 		host, _, toRemote := remotePath(dest)
 
+		if !toRemote && o.has("delete", "delete-before", "delete-during", "delete-after", "delete-excluded", "del") && !o.has("n", "dry-run") {
+			m.add(c, effect.Effect{Kind: effect.Delete, Target: dest, Flags: effect.FlagRecursive, Via: "rsync --delete"})
+		}
+
 		for _, src := range pos[:len(pos)-1] {
 			from, file, fromRemote := remotePath(src)
 
@@ -608,7 +612,7 @@ func cloudCopy(m *Machine, c *Call) effect.Value {
 	}
 
 	if !active {
-		return effect.Unknown(effect.TaintOutput)
+		return m.printsSecret(c)
 	}
 
 	if remote.IsEmpty() {
@@ -629,3 +633,31 @@ func cloudCopy(m *Machine, c *Call) effect.Value {
 
 // loopback says whether an URL is the sandbox itself.
 func loopback(u string) bool { return place.ClassifyHost(u).Has(place.Loopback) }
+
+// secretPrinters are commands whose output is a credential.
+var secretPrinters = []string{
+	"get-session-token", "assume-role", "get-secret-value", "--with-decryption", "print-access-token", "print-identity-token", "get-access-token", "auth token", "auth print",
+	"get secret", "get secrets", "kv get", "vault read", "secrets get", "export-credentials", "get-login-password", "find-generic-password",
+}
+
+// printsSecret is the output of a service's command line: a secret where the
+// subcommand is one that prints them.
+func (m *Machine) printsSecret(c *Call) effect.Value {
+	var b strings.Builder
+
+	b.WriteString(Base(c.Name.Text))
+
+	for _, a := range c.Args {
+		b.WriteByte(' ')
+		b.WriteString(a.Text)
+	}
+
+	line := b.String()
+	for _, p := range secretPrinters {
+		if strings.Contains(line, p) {
+			return effect.Unknown(0).From(effect.TaintSecret, p)
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/place"
 )
 
 // info prints a fact about host or user.
@@ -140,6 +141,10 @@ func installer(lang, verbs, short, long string) model {
 			m.add(c, effect.Effect{Kind: effect.Install, Target: effect.Value{}, Lang: lang})
 		}
 
+		for _, u := range o.vals("index-url", "i", "extra-index-url", "registry") {
+			m.add(c, effect.Effect{Kind: effect.Install, Target: u, Lang: lang})
+		}
+
 		for _, r := range o.vals("r", "requirement") {
 			if lang == "pip" && !local {
 				m.add(c, effect.Effect{Kind: effect.Install, Target: r, Lang: lang})
@@ -235,6 +240,12 @@ func (m *Machine) gitConfig(c *Call, kv effect.Value) {
 	key = strings.ToLower(key)
 
 	switch {
+	case key == "core.hookspath" || key == "init.templatedir":
+		if place.IsTemp(val) {
+			m.add(c, effect.Effect{Kind: effect.Schedule, Target: effect.Const("rc"), Data: withText(kv, val), Via: "git config " + key})
+		}
+
+		return
 	case strings.HasPrefix(key, "alias."):
 		val, ok = strings.CutPrefix(val, "!")
 	case key == "core.sshcommand", key == "core.fsmonitor", key == "core.editor", key == "core.pager", key == "sequence.editor",
@@ -274,6 +285,8 @@ func containerRun(m *Machine, c *Call) effect.Value {
 	}
 
 	switch c.Args[i].Text {
+	case "get":
+		return m.printsSecret(c)
 	case "run", "exec", "create":
 		pos := operandsUntilCommand(c.Args[i+1:], "vpeulwmhacn", long)
 		if dash := dashDash(c.Args[i+1:]); dash != nil {
@@ -298,6 +311,14 @@ func dashDash(args []effect.Value) []effect.Value {
 
 // editor runs the shell commands that vi and ed take on the command line.
 func editor(m *Machine, c *Call) effect.Value {
+	if c.Piped && c.Stdin.IsConst() && oneOf(Base(c.Name.Text), "ed", "ex", "vi", "vim") {
+		for line := range strings.SplitSeq(c.Stdin.Text, "\n") {
+			if cmd, ok := strings.CutPrefix(strings.TrimLeft(line, ":"), "!"); ok {
+				m.runText(c, withText(c.Stdin, cmd), "bash", Base(c.Name.Text))
+			}
+		}
+	}
+
 	for i, a := range c.Args {
 		t := a.Text
 		if (t == "-c" || t == "--cmd") && i+1 < len(c.Args) {
@@ -322,6 +343,14 @@ func editor(m *Machine, c *Call) effect.Value {
 
 // makeModel runs recipes it is given on standard input or with --eval.
 func makeModel(m *Machine, c *Call) effect.Value {
+	if c.Piped && hasWord(c.Args, "-f") && hasWord(c.Args, "-") && c.Stdin.IsConst() {
+		for line := range strings.SplitSeq(c.Stdin.Text, "\n") {
+			if cmd, ok := strings.CutPrefix(line, "\t"); ok {
+				m.runText(c, withText(c.Stdin, strings.TrimLeft(cmd, "@-+")), "bash", "make")
+			}
+		}
+	}
+
 	for _, a := range c.Args {
 		if v, ok := strings.CutPrefix(a.Text, "--eval="); ok {
 			if _, cmd, ok := strings.Cut(v, ":"); ok {
@@ -357,10 +386,61 @@ func database(options string) model {
 			m.Result.Embed(effect.Embedded{Lang: "sql", Text: c.Stdin, Span: c.Span, Offset: -1, Via: Base(c.Name.Text), Flags: c.Flags})
 		}
 
+		if Base(c.Name.Text) == "sqlite3" {
+			for _, a := range c.Args {
+				if !strings.HasPrefix(a.Text, "-") {
+					m.Read(a, c.Span, c.Flags, "sqlite3")
+
+					break
+				}
+			}
+		}
+
 		if Base(c.Name.Text) == "sqlite3" && len(c.Args) > 1 {
 			m.Result.Embed(effect.Embedded{Lang: "sql", Text: c.Args[len(c.Args)-1], Span: c.Span, Offset: -1, Via: "sqlite3", Flags: c.Flags})
 		}
 
 		return effect.Unknown(effect.TaintOutput)
 	}
+}
+
+func oneOf(s string, names ...string) bool {
+	for _, n := range names {
+		if s == n {
+			return true
+		}
+	}
+
+	return false
+}
+
+// endless prints without end.
+func endless(m *Machine, c *Call) effect.Value {
+	return effect.Value{Text: effect.HoleText, Ref: EndlessRef}
+}
+
+// EndlessRef is the Ref of what never ends: /dev/zero, yes.
+const EndlessRef = "/dev/zero"
+
+// head and tail cut what is endless to a size.
+func head(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "nc", " lines bytes ")
+
+	v := sameLine("nc")(m, c)
+	if v.Ref != EndlessRef {
+		return v
+	}
+
+	if Base(c.Name.Text) == "tail" {
+		// It keeps what it reads until the end, which does not come.
+		m.add(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Flags: effect.FlagUnbounded})
+	}
+
+	v.Ref = ""
+
+	if size, ok := o.val("c", "bytes"); ok && parseSize(size.Text) > 0 {
+		m.add(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("disk"), Data: effect.Const(decimal(parseSize(size.Text)))})
+	}
+
+	return v
 }

@@ -37,14 +37,14 @@ func init() {
 		"kubectl": containerRun, "oc": containerRun, "lxc": containerRun, "docker-compose": containerRun, "ctr": containerRun,
 
 		// Text.
-		"echo": echo, "printf": printf, "cat": cat, "tac": sameLine(""), "head": sameLine("nc"), "tail": sameLine("ncs"),
+		"echo": echo, "printf": printf, "cat": cat, "tac": sameLine(""), "head": head, "tail": head,
 		"sort": sameLine("koStT"), "uniq": sameLine("fsw"), "rev": rev, "tr": tr, "cut": cut, "sed": sed, "gsed": sed, "awk": awk, "gawk": awk,
 		"mawk": awk, "nawk": awk, "grep": grep, "egrep": grep, "fgrep": grep, "zgrep": grep, "rg": grep, "ag": grep, "ack": grep,
 		"base64": decoder("base64", decodeBase64, encodeBase64, "wio", "d D decode"), "gbase64": decoder("base64", decodeBase64, encodeBase64, "wi", "d D decode"),
 		"basenc": decoder("base64", decodeBase64, nil, "w", "d decode"), "base32": decoder("base32", decodeBase32, nil, "w", "d decode"),
 		"b64decode": decoder("base64", decodeBase64, nil, "o", ""), "b64encode": filter("", "", 0), "uudecode": decoder("uuencode", nil, nil, "o", ""),
 		"xxd": xxd, "hexdump": filter("efns", "", 0), "od": filter("AjNtSw", "", 0), "openssl": opensslModel,
-		"seq": seq, "jot": seq, "yes": quiet, "fold": sameLine("w"), "fmt": filter("w", "", 0), "nl": filter("", "", 0), "pr": filter("", "", 0),
+		"seq": seq, "jot": seq, "yes": endless, "fold": sameLine("w"), "fmt": filter("w", "", 0), "nl": filter("", "", 0), "pr": filter("", "", 0),
 		"paste": filter("ds", "", 0), "column": filter("ts", "", 0), "join": filter("12jt", "", 0), "comm": filter("", "", 0),
 		"strings": filter("ntse", "", 0), "less": cat, "more": cat, "most": cat, "bat": cat, "batcat": cat, "zcat": compress(true, "gzip"),
 		"iconv": filter("ft", " from-code to-code ", 0), "dos2unix": sameLine(""), "jq": filter("", " arg argjson slurpfile rawfile indent ", 1),

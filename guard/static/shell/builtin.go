@@ -227,6 +227,13 @@ func read(e *eval, c *program.Call) (effect.Value, bool) {
 			continue
 		}
 
+		if a[len(a)-1] == 'a' && i+1 < len(c.Args) {
+			i++
+			e.setList(c.Args[i].Text, v)
+
+			return effect.Value{}, true
+		}
+
 		fd, isFD := strings.CutPrefix(a, "-u")
 
 		if strings.IndexByte("pnNtduiCc", a[len(a)-1]) >= 0 {
@@ -263,6 +270,25 @@ func read(e *eval, c *program.Call) (effect.Value, bool) {
 	}
 
 	return effect.Value{}, true
+}
+
+// setList makes an array of a value's words.
+func (e *eval) setList(name string, v effect.Value) {
+	var list []effect.Value
+
+	if v.IsConst() {
+		for w := range strings.FieldsSeq(v.Text) {
+			list = append(list, withText(v, w))
+		}
+	} else {
+		list = []effect.Value{v}
+	}
+
+	e.set(name, v)
+
+	if _, ok := e.vars[name]; ok {
+		e.vars[name] = variable{list: list, arr: true}
+	}
 }
 
 // printfVar is printf -v NAME.

@@ -466,6 +466,10 @@ func (e *eval) codeVariable(a *syntax.Assign, name string, v effect.Value) {
 		e.inner(v, e.spanOf(a), 0, nil)
 	}
 
+	if (name == "PS0" || name == "PS1" || name == "PS2" || name == "PS4") && strings.ContainsAny(v.Text, "`(") {
+		e.inner(effect.Concat(effect.Const(": \""), v, effect.Const("\"")), e.spanOf(a), 0, nil)
+	}
+
 	switch name {
 	case "HISTFILE", "HISTSIZE", "HISTFILESIZE", "HISTCONTROL", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV":
 		e.r.Add(effect.Effect{Kind: effect.SetEnv, Span: e.spanOf(a), Target: effect.Const(name), Data: v, Flags: e.flags})

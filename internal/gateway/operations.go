@@ -75,8 +75,8 @@ var operations = map[route.Operation]operation{
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceStart, filter: (*call).filterProcess,
 	},
 	route.ProcessConnect: {
-		enforced: "wall clock", filtered: "output limit, silence",
-		read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterProcess,
+		filtered: "output limit, silence",
+		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterProcess,
 	},
 	route.ProcessList: {
 		filtered: "limits taken off the commands shown",

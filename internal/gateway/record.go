@@ -10,23 +10,24 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
 
 // record writes the decision before the call is forwarded: one structured line.
-// A call with nothing to judge is noted at debug level only.
+// Operations that are always passed are noted at debug level only.
 func (c *call) record() {
-	c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
+	level := levelOf(c.outcome.Decision)
+	if c.target.Row.Default == route.Allow {
+		level = zapcore.DebugLevel
+	}
+	c.log(level, c.outcome.Decision, c.rulings)
 }
 
 func levelOf(decision string) zapcore.Level {
-	switch decision {
-	case decisionAllow:
-		return zapcore.DebugLevel
-	case decisionFailOpen:
+	if decision == decisionFailOpen {
 		return zapcore.WarnLevel
-	default:
-		return zapcore.InfoLevel
 	}
+	return zapcore.InfoLevel
 }
 
 // recordLate writes the decision about a file that was met while its upload was

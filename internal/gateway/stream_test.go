@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
 )
 
 // A sandbox that dies without a word must not hold its client for ever. See
@@ -116,6 +117,10 @@ func TestGuardHeaderTellsWhatChanged(t *testing.T) {
 	got := h.do(t, "POST", "/v2/sandboxes", headers("X-API-KEY", "e2b_cc"), strings.NewReader(`{"templateID":"base"}`))
 	require.Equal(t, 200, got.Status, got.Body)
 	require.Regexp(t, `^allow; id=[a-z2-7]{20}; changed=.*timeout`, got.Header.Get("E2b-Guard"))
+	logged := h.log.FilterMessage("decision").All()
+	require.Len(t, logged, 1)
+	require.Equal(t, zapcore.InfoLevel, logged[0].Level, "an edit is told to the operator too")
+	require.Contains(t, logged[0].ContextMap()["changed"], "timeout")
 
 	h = newHouse(t, func(w http.ResponseWriter, _ *http.Request) { streamAnswer(w, endFrame("{}")) }, nil)
 	got = h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "ls"))

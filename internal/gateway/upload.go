@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -27,6 +29,7 @@ type upload struct {
 	held   int64        // bytes in judged
 	next   *judgedPart  // the file that the stream starts with
 	pipe   *io.PipeReader
+	cancel context.CancelFunc // ends the call upstream
 	done   chan struct{}
 
 	mu  sync.Mutex
@@ -82,6 +85,9 @@ func (c *call) readUpload() *refusal.Refusal {
 	}
 	c.upload = u
 	c.body = u
+	var ctx context.Context
+	ctx, u.cancel = context.WithCancel(c.r.Context())
+	c.r = c.r.WithContext(ctx)
 	return nil
 }
 
@@ -140,15 +146,29 @@ func (u *upload) apply(r *http.Request) {
 	r.Body = pr
 	go func() {
 		defer close(u.done)
-		err := u.writeSafely(pw)
+		err := u.writeSafely(newPatientWriter(pw, u.c.g.cfg.IdleTimeout, u.giveUp))
 		var ref *refusal.Refusal
 		if errors.As(err, &ref) {
-			u.mu.Lock()
-			u.ref = ref
-			u.mu.Unlock()
+			u.fail(ref)
 		}
 		_ = pw.CloseWithError(err)
 	}()
+}
+
+// giveUp ends an upload that the upstream has stopped reading: nothing else
+// would, since the client, too, waits.
+func (u *upload) giveUp() {
+	u.fail(refusal.New(refusal.CodeUpstreamIdle, fmt.Sprintf("the sandbox has read nothing of this upload for %s; it is probably gone. The file may be there in part.", u.c.g.cfg.IdleTimeout)))
+	u.cancel()
+}
+
+// fail keeps the first reason why the stream broke off.
+func (u *upload) fail(ref *refusal.Refusal) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ref == nil {
+		u.ref = ref
+	}
 }
 
 // writeSafely is write on a goroutine of its own, where a panic would end the
@@ -219,6 +239,7 @@ func (u *upload) refusal() *refusal.Refusal {
 // stop ends the stream and waits for it, so that nothing reads the client's body
 // after the handler has returned. A client that stands still is cut off.
 func (u *upload) stop() {
+	u.cancel()
 	if u.done == nil {
 		return
 	}

@@ -50,3 +50,23 @@ func (w *watchdog) Close() error {
 	w.stop()
 	return w.ReadCloser.Close()
 }
+
+// patientWriter notices a reader that has stopped reading: it calls bite when one
+// write takes longer than the given time.
+type patientWriter struct {
+	w     io.Writer
+	idle  time.Duration
+	timer *time.Timer
+}
+
+func newPatientWriter(w io.Writer, idle time.Duration, bite func()) *patientWriter {
+	p := &patientWriter{w: w, idle: idle, timer: time.AfterFunc(idle, bite)}
+	p.timer.Stop()
+	return p
+}
+
+func (p *patientWriter) Write(b []byte) (int, error) {
+	p.timer.Reset(p.idle)
+	defer p.timer.Stop()
+	return p.w.Write(b)
+}

@@ -131,12 +131,16 @@ func (e *Emulator) Close() error {
 	for _, sb := range e.sandboxes {
 		all = append(all, sb)
 	}
-	e.sandboxes = make(map[string]*sandbox)
+	snapshots := e.snapshots
+	e.sandboxes, e.snapshots = make(map[string]*sandbox), make(map[string]*snapshot)
 	e.mu.Unlock()
 
 	var errs []error
 	for _, sb := range all {
 		errs = append(errs, sb.end())
+	}
+	for _, s := range snapshots {
+		errs = append(errs, os.RemoveAll(s.dir))
 	}
 	errs = append(errs, e.volumes.close())
 	if e.ownDir {

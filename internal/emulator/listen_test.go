@@ -4,8 +4,11 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -42,4 +45,22 @@ func TestListenServesBothHTTPVersionsUntilTheContextEnds(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// A folder that was given stays, but nothing of the emulator's in it.
+func TestCloseEmptiesAGivenFolder(t *testing.T) {
+	dir := t.TempDir()
+	e, err := New(Options{Dir: dir})
+	require.NoError(t, err)
+	sb, err := e.start(sandboxSpec{template: "base", timeout: time.Minute})
+	require.NoError(t, err)
+	s := &snapshot{id: "t/s:default", dir: filepath.Join(dir, "snapshot-x")}
+	require.NoError(t, copyTree(filepath.Join(sb.dir, "root"), s.dir))
+	e.snapshots[s.id] = s
+	require.NoError(t, e.Close())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, err = e.start(sandboxSpec{template: "base", timeout: time.Minute})
+	require.ErrorIs(t, err, errClosed)
 }

@@ -24,7 +24,7 @@ func init() {
 		Name: "check",
 		Usage: "[--lang <language>] [--surface command|code|file] [--format text|json] [--verbose] <file>|-\n" +
 			"  e2bguard check --eval <folder> [--misses <file>] [--format text|json]\n" +
-			"  e2bguard check --rules [--format text|json]",
+			"  e2bguard check --rules [--format text|json|markdown]",
 		Short: "Asks the static guard about a text, without running it",
 		Long: `Judges a file, or standard input for -, with the static guard and prints the
 verdict, the rules that matched and where. Ends with 0 for pass, 1 for block and
@@ -45,7 +45,7 @@ func checkCommand(cmd *cobra.Command) {
 	flags.StringVar(&opts.Language, "lang", "", "language of the text: bash, python, javascript, typescript, r, java")
 	flags.StringVar(&opts.Surface, "surface", "code", "what the text is: command, code or file")
 	flags.StringVar(&opts.Target, "target", "", "path the file would be written to; default: its name")
-	flags.StringVar(&opts.Format, "format", "text", "text or json")
+	flags.StringVar(&opts.Format, "format", "text", "text or json; with --rules also markdown")
 	flags.BoolVarP(&opts.Verbose, "verbose", "v", false, "print the effects as well")
 	flags.BoolVar(&opts.Rules, "rules", false, "list the rules")
 	flags.StringVar(&opts.EvalDir, "eval", "", "folder of labelled snippets to measure the guard on")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/e2bguard/e2bguard/guard/static"
+	"github.com/e2bguard/e2bguard/guard/static/explain"
 	"github.com/e2bguard/e2bguard/internal/gateway"
 )
 
@@ -76,10 +76,7 @@ func routeTable() string {
 
 func ruleTable() string {
 	var b strings.Builder
-	b.WriteString("| rule | category | severity | CWE | says |\n|---|---|---|---|---|\n")
-	for _, r := range static.Rules() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s %s |\n", r.ID, r.Category, r.Severity, r.CWE, cell(strings.ReplaceAll(r.Seen, "{}", "…")), cell(r.Fine))
-	}
+	explain.Run(&b, explain.Options{Rules: true, Format: "markdown"})
 	return b.String()
 }
 

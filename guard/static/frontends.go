@@ -2,8 +2,10 @@ package static
 
 import (
 	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/java"
 	"github.com/e2bguard/e2bguard/guard/static/javascript"
 	"github.com/e2bguard/e2bguard/guard/static/python"
+	"github.com/e2bguard/e2bguard/guard/static/rscript"
 	"github.com/e2bguard/e2bguard/guard/static/scripting"
 	"github.com/e2bguard/e2bguard/guard/static/shell"
 )
@@ -14,6 +16,8 @@ var frontEnds = map[string]effect.Parser{
 	"python":     python.Parse,
 	"javascript": javascript.Parse,
 	"typescript": javascript.Parse,
+	"r":          rscript.Parse,
+	"java":       java.Parse,
 	"perl":       scripting.ParsePerl,
 	"ruby":       scripting.ParseRuby,
 	"php":        scripting.ParsePHP,

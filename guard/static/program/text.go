@@ -805,7 +805,7 @@ func substitute(v effect.Value, script string) effect.Value {
 		n = -1
 	}
 
-	return withText(v, strings.Replace(v.Text, parts[0], parts[1], n)).With(effect.TaintDecoded)
+	return withText(v, strings.Replace(v.Text, parts[0], parts[1], n))
 }
 
 // awk runs a program text that may start commands.

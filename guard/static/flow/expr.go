@@ -945,7 +945,8 @@ func (m *Machine) decodes(id tree.ID) bool {
 		case tree.Binary:
 			return n.Op == '^'
 		case tree.Assign:
-			return n.Op == '^' || n.Op == '+' && m.T.At(n.B).Kind == tree.Index
+			return n.Op == '^' || n.Op == '+' && m.T.At(n.B).Kind == tree.Index && m.T.At(n.B).B != 0 &&
+				m.T.At(m.T.At(n.B).B).Kind != tree.Str
 		}
 
 		return false

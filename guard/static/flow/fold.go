@@ -85,7 +85,7 @@ func (m *Machine) binary(id tree.ID) Value {
 			return Value{}
 		}
 
-		if n.Op == '+' && acc.Kind == Str && v.Kind == Str {
+		if n.Op == '+' && acc.Kind == Str && v.Kind == Str && m.blur == 0 {
 			if !joining {
 				b.WriteString(acc.Text)
 
@@ -125,6 +125,14 @@ func (m *Machine) binary(id tree.ID) Value {
 
 // Operate is a Op b.
 func (m *Machine) Operate(op byte, a, b Value, id tree.ID) Value {
+	if !m.step() {
+		return Value{}
+	}
+
+	if m.blur > 0 && op == '+' {
+		return a.Forget().From(b).With(effect.TaintDecoded)
+	}
+
 	if o, ok := a.X.(*Options); ok {
 		all := make([]Value, 0, len(o.All))
 		for _, w := range o.All {
@@ -150,7 +158,7 @@ func (m *Machine) Operate(op byte, a, b Value, id tree.ID) Value {
 		}
 
 		return Join(b, a)
-	case '=', '!', '<', '>', 'n', 's', 'N': // comparisons
+	case '=', '!', '<', '>', '{', '}', 'n', 's', 'N': // comparisons
 		return m.compare(op, a, b)
 	case '+':
 		return m.add(a, b, id)
@@ -226,6 +234,14 @@ func (m *Machine) compare(op byte, a, b Value) Value {
 			return Truth(a.Int == b.Int)
 		case '!':
 			return Truth(a.Int != b.Int)
+		case '<':
+			return Truth(a.Int < b.Int)
+		case '>':
+			return Truth(a.Int > b.Int)
+		case '{': // <=
+			return Truth(a.Int <= b.Int)
+		case '}': // >=
+			return Truth(a.Int >= b.Int)
 		}
 	case a.IsConst() && b.IsConst():
 		switch op {

@@ -201,19 +201,30 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 		return v
 	}
 
-	if m.inline > 0 || !unknown {
-		if m.inlined > inlineMin+inlinePerNode*len(m.T.Nodes) {
-			// Too much to follow again. What it does with these arguments stays
-			// unknown, which must not pass for harmless.
-			if m.sinks[fn] {
-				m.over = true
-			}
+	// The first time costs no more than the function is long. What is followed
+	// again is followed on an allowance, or functions that call each other would
+	// take for ever.
+	again := fn.follows > 0
+	fn.follows++
 
-			return m.unfollowed(args, kw)
+	if again && m.spentAgain() > inlineMin+inlinePerNode*len(m.T.Nodes) {
+		// What the function does with these arguments stays unknown, which must
+		// not pass for harmless.
+		if m.sinks[fn] && tells(args, kw) {
+			m.over = true
 		}
+
+		return m.unfollowed(args, kw)
 	}
 
-	before := m.budget.Spent()
+	if again {
+		if m.again == 0 {
+			m.againFrom = m.budget.Spent()
+		}
+
+		m.again++
+	}
+
 	outer := m.T
 	m.T = fn.Tree
 	n := *m.T.At(fn.Node)
@@ -240,8 +251,12 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	m.frame = f.calling
 	m.scope, m.loop = savedScope, savedLoop
 
-	if m.inline == 0 && !unknown {
-		m.inlined += m.budget.Spent() - before
+	if again {
+		m.again--
+
+		if m.again == 0 {
+			m.inlined += m.budget.Spent() - m.againFrom
+		}
 	}
 
 	ret := f.ret
@@ -254,6 +269,32 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	}
 
 	return ret
+}
+
+// spentAgain is how many steps went into functions that were followed before.
+func (m *Machine) spentAgain() int {
+	if m.again > 0 {
+		return m.inlined + m.budget.Spent() - m.againFrom
+	}
+
+	return m.inlined
+}
+
+// tells says whether arguments say more than that anything may be given.
+func tells(args []Value, kw []KwArg) bool {
+	for i := range args {
+		if args[i].Taint != 0 || args[i].IsText() && args[i].Text != "" || args[i].Callable() {
+			return true
+		}
+	}
+
+	for i := range kw {
+		if tells([]Value{kw[i].Value}, nil) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // unfollowed is the result of a function that is not followed.

@@ -65,9 +65,12 @@ const (
 	maxInline = 12   // functions followed into one another
 	// inlinePerNode and inlineMin bound the steps spent in functions that are
 	// followed into again.
-	inlinePerNode = 12
+	inlinePerNode = 6
 	inlineMin     = 20_000
 	maxUnroll     = 20_000
+	// maxUnrolled bounds the steps spent in loops that are done as often as the
+	// program would.
+	maxUnrolled = 80_000
 )
 
 type scope struct {
@@ -115,7 +118,11 @@ type Machine struct {
 	unbounded int // loops that nothing ends
 	depth     int
 	inline    int // functions being followed
-	inlined   int // steps spent in functions
+	unrolled  int // steps spent in unrolled loops
+	blur      int // loops whose end was not reached
+	inlined   int // steps spent in functions that were followed before
+	again     int // such functions being followed
+	againFrom int // what was spent when the first of them was entered
 
 	fns     []*Fn
 	classes []*Class
@@ -273,10 +280,8 @@ func (m *Machine) emit(e effect.Effect) {
 		return
 	}
 
-	for f := m.frame; f != nil; f = f.calling {
-		if f.fn != nil {
-			m.sink(f.fn)
-		}
+	if telling(e.Kind) {
+		m.sinkHere()
 	}
 
 	m.budget.Spend(4)
@@ -351,12 +356,31 @@ func (m *Machine) hash(e *effect.Effect) uint64 {
 	return h.Sum64()
 }
 
-func (m *Machine) sink(fn *Fn) {
-	if m.sinks == nil {
-		m.sinks = map[*Fn]bool{}
+// telling says whether an effect of that kind depends so much on its values
+// that a function which has it must be followed with all that it is given.
+func telling(k effect.Kind) bool {
+	switch k {
+	case effect.Exec, effect.Eval, effect.Write, effect.Delete, effect.Move, effect.Link, effect.Mode, effect.Connect,
+		effect.Send, effect.Kill, effect.Priv, effect.Schedule:
+		return true
+	default:
+		return false
 	}
+}
 
-	m.sinks[fn] = true
+// sinkHere marks the functions that are being followed.
+func (m *Machine) sinkHere() {
+	for f := m.frame; f != nil; f = f.calling {
+		if f.fn == nil {
+			continue
+		}
+
+		if m.sinks == nil {
+			m.sinks = map[*Fn]bool{}
+		}
+
+		m.sinks[f.fn] = true
+	}
 }
 
 // flags are the circumstances of what happens now.
@@ -461,12 +485,7 @@ func (m *Machine) Embed(c *Call, lang string, v Value, arg tree.ID) {
 		}
 	}
 
-	for f := m.frame; f != nil; f = f.calling {
-		if f.fn != nil {
-			m.sink(f.fn)
-		}
-	}
-
+	m.sinkHere()
 	m.budget.Spend(4)
 	m.R.Embed(e)
 }

@@ -206,20 +206,14 @@ func (m *Machine) execWhile(id tree.ID, n tree.Node) {
 		m.unbounded++
 	}
 
-	if v.Kind == Bool && v.Int == 1 && !endless && m.decodes(n.B) {
+	if v.Kind == Bool && v.Int == 1 && !endless && m.T.At(n.A).Kind == tree.Binary && m.decodes(n.B) {
 		// A decoder that counts.
-		m.loop++
-
-		for range maxUnroll {
+		m.unroll(func() bool {
 			m.exec(n.B)
 			m.exec(n.C)
 
-			if v = m.eval(n.A); !isTrue(v) || m.over {
-				break
-			}
-		}
-
-		m.loop--
+			return isTrue(m.eval(n.A))
+		})
 
 		return
 	}
@@ -238,6 +232,37 @@ func (m *Machine) execWhile(id tree.ID, n tree.Node) {
 			m.loopEffect(id)
 		}
 	}
+}
+
+// unroll runs a decoder's loop as often as the program would: turn does one
+// round and says whether there is another. If that takes too long, what is put
+// together in the loop becomes unknown.
+func (m *Machine) unroll(turn func() bool) {
+	m.loop++
+
+	more := m.unrolled < maxUnrolled
+
+	for range maxUnroll {
+		if !more || m.over {
+			break
+		}
+
+		before := m.budget.Spent()
+		more = turn()
+		m.unrolled += m.budget.Spent() - before
+
+		if m.unrolled >= maxUnrolled {
+			break
+		}
+	}
+
+	if more {
+		m.blur++
+		turn()
+		m.blur--
+	}
+
+	m.loop--
 }
 
 func isTrue(v Value) bool {
@@ -324,18 +349,20 @@ func (m *Machine) execFor(id tree.ID, n tree.Node) {
 	// Index loops over what is being decoded, and the like.
 	if items, ok := m.items(over); ok {
 		if len(items) <= maxUnroll && m.decodes(n.C) {
-			m.loop++
-
-			for _, it := range items {
-				if !m.step() {
-					break
-				}
-
-				m.bindTo(n.A, it)
-				m.exec(n.C)
+			if len(items) == 0 {
+				return
 			}
 
-			m.loop--
+			i := 0
+
+			m.unroll(func() bool {
+				m.bindTo(n.A, items[i])
+				m.exec(n.C)
+
+				i++
+
+				return i < len(items)
+			})
 
 			return
 		}

@@ -101,6 +101,7 @@ type Fn struct {
 	// This is the receiver that an arrow function keeps.
 	This    Value
 	called  bool
+	follows int
 	running bool
 	static  bool
 }

@@ -73,6 +73,8 @@ var effectCases = []flowtest.Case{
 	{Name: "map", Code: "eval([119, 39, 40].map(c => String.fromCharCode(c + 1)).join(''))", Want: []string{"javascript: x() <decoded>"}},
 	{Name: "xor loop", Code: "let s = '';\nfor (let i = 0; i !== 3; i++) s += String.fromCharCode('y)('.charCodeAt(i) ^ 1);\neval(s)",
 		Want: []string{"javascript: x() <decoded>"}},
+	{Name: "counting loop", Code: "const p = 'y)(';\nlet s = '';\nfor (let i = 0; i < p.length; i++) { s += String.fromCharCode(p.charCodeAt(i) ^ 1) }\neval(s)",
+		Want: []string{"javascript: x() <decoded>"}},
 	{Name: "reduce", Code: "eval([120, 40, 41].reduce((a, c) => a + String.fromCharCode(c), ''))", Want: []string{"javascript: x() <decoded>"}},
 	{Name: "unescape", Code: "eval(unescape('%78%28%29'))", Want: []string{"javascript: x() <decoded>"}},
 	{Name: "escapes", Code: `eval('\x78\u0028\u{29}')`, Want: []string{"javascript: x()"}},

@@ -35,8 +35,12 @@ func binding(o op) (bind int, fold byte) {
 		return 18, '='
 	case opOf("!="), opOf("!=="):
 		return 18, '!'
-	case '<', '>', opOf("<="), opOf(">="):
-		return 20, '<'
+	case '<', '>':
+		return 20, byte(o)
+	case opOf("<="):
+		return 20, '{'
+	case opOf(">="):
+		return 20, '}'
 	case opOf("<<"):
 		return 22, 'l'
 	case opOf(">>"), opOf(">>>"):

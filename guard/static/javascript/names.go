@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/flow"
@@ -297,6 +298,15 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 	}
 
 	switch name {
+	case "length":
+		switch {
+		case recv.Kind == flow.Array && !recv.List().Open:
+			return flow.Number(int64(len(recv.List().Items))), true
+		case recv.Kind == flow.Bytes:
+			return flow.Number(int64(len(recv.Text))), true
+		case recv.IsConst():
+			return flow.Number(int64(utf8.RuneCountInString(recv.Text))), true
+		}
 	case "default", "prototype", "__proto__":
 		if recv.Kind == flow.Symbol || recv.Kind == flow.Type || recv.Kind == flow.Function {
 			return recv, true

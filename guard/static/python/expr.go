@@ -62,9 +62,11 @@ func fold(op uint16) byte {
 		return 'f'
 	case opPower:
 		return 'p'
+	case '<' | '='<<8:
+		return '{'
 	}
 
-	return '<'
+	return '}'
 }
 
 // bad adds a node for what cannot be read, and drops the token unless it may

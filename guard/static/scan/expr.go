@@ -69,8 +69,12 @@ func (p *parser) binding() (int, byte) {
 		return 28, '='
 	case "!=":
 		return 28, '!'
-	case "<", ">", "<=", ">=":
-		return 30, '<'
+	case "<", ">":
+		return 30, p.op[0]
+	case "<=":
+		return 30, '{'
+	case ">=":
+		return 30, '}'
 	case "<<":
 		return 32, 'l'
 	case ">>", ">>>":

@@ -204,13 +204,19 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	// The first time costs no more than the function is long. What is followed
 	// again is followed on an allowance, or functions that call each other would
 	// take for ever.
-	again := fn.follows > 0
-	fn.follows++
+	key := fn.key()
+	again := m.follows[key] > 0
+
+	if m.follows == nil {
+		m.follows = map[fnKey]int{}
+	}
+
+	m.follows[key]++
 
 	if again && m.spentAgain() > inlineMin+inlinePerNode*len(m.T.Nodes) {
 		// What the function does with these arguments stays unknown, which must
 		// not pass for harmless.
-		if m.sinks[fn] && tells(args, kw) {
+		if m.sinks[key] && tells(args, kw) {
 			m.over = true
 		}
 

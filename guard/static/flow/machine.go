@@ -129,7 +129,8 @@ type Machine struct {
 	seen    map[uint64]bool
 	memo    map[*Fn][]remembered
 	folds   map[tree.ID]bool
-	sinks   map[*Fn]bool
+	sinks   map[fnKey]bool
+	follows map[fnKey]int
 	stars   []*Sym // modules of which all names were imported
 	tainted int    // how often a variable took up a source
 	free    []*Call
@@ -376,10 +377,10 @@ func (m *Machine) sinkHere() {
 		}
 
 		if m.sinks == nil {
-			m.sinks = map[*Fn]bool{}
+			m.sinks = map[fnKey]bool{}
 		}
 
-		m.sinks[f.fn] = true
+		m.sinks[f.fn.key()] = true
 	}
 }
 

@@ -101,10 +101,18 @@ type Fn struct {
 	// This is the receiver that an arrow function keeps.
 	This    Value
 	called  bool
-	follows int
 	running bool
 	static  bool
 }
+
+// fnKey is a function as it is written: each time the code around it runs
+// makes another Fn.
+type fnKey struct {
+	tree *tree.Tree
+	node tree.ID
+}
+
+func (f *Fn) key() fnKey { return fnKey{f.Tree, f.Node} }
 
 // Class is a class of the code.
 type Class struct {
@@ -430,7 +438,30 @@ func Join(a, b Value) Value {
 	all = addOptions(all, b)
 	all = all[:min(len(all), maxJoined)]
 
-	if len(all) == 1 {
+	return either(all)
+}
+
+// maxOptionText bounds the text that all options have together.
+const maxOptionText = 32 << 10
+
+// either is one of several values. Long texts are not held many times over.
+func either(all []Value) Value {
+	size := 0
+
+	for i := range all {
+		size += len(all[i].Text)
+
+		if size > maxOptionText && i > 1 {
+			all = all[:i]
+
+			break
+		}
+	}
+
+	switch len(all) {
+	case 0:
+		return Value{}
+	case 1:
 		return all[0]
 	}
 
@@ -475,14 +506,7 @@ func OneOf(vs []Value) Value {
 		all = addOptions(all, v)
 	}
 
-	switch len(all) {
-	case 0:
-		return Value{}
-	case 1:
-		return all[0]
-	}
-
-	return Value{Kind: Either, X: &Options{All: all}}
+	return either(all)
 }
 
 // Each calls f for v, or for each of its options.

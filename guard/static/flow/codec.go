@@ -351,6 +351,10 @@ func Latin1(s string) string {
 // Decoded undoes an encoding of v, reports it, and gives the result; kind is
 // the kind of the result.
 func (m *Machine) Decoded(c *Call, encoding string, v Value, kind Kind) Value {
+	if encoding == "url" && !v.IsConst() {
+		return v.Forget() // Every web client does so, and hides nothing.
+	}
+
 	out := Value{Taint: v.Taint | effect.TaintDecoded, Origin: v.Origin, Built: true}
 
 	t, origin := v.Sources()

@@ -191,11 +191,17 @@ func (m *Machine) callFn(fn *Fn, this Value, c *Call) Value {
 // follow follows a function's body. unknown says that nobody calls it, so that
 // its parameters may be anything.
 func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown bool) Value {
-	fn.called = true
-
-	if fn.running || m.inline >= maxInline || m.over {
+	if m.over || fn.running > 0 && (!tells(args, kw) || fn.running > maxRecursion) {
 		return m.unfollowed(args, kw)
 	}
+
+	if m.inline >= maxInline {
+		m.deep = m.deep || tells(args, kw)
+
+		return m.unfollowed(args, kw)
+	}
+
+	fn.called = true
 
 	if v, ok := m.remember(fn, this, args, kw); ok {
 		return v
@@ -214,13 +220,11 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	m.follows[key]++
 
 	if again && m.spentAgain() > inlineMin+inlinePerNode*len(m.T.Nodes) {
-		// What the function does with these arguments stays unknown, which must
-		// not pass for harmless.
-		if m.sinks[key] && tells(args, kw) {
-			m.over = true
+		// What a function does with telling arguments must not pass for harmless:
+		// it is followed as long as the budget lasts.
+		if !m.sinks[key] || !tells(args, kw) {
+			return m.unfollowed(args, kw)
 		}
-
-		return m.unfollowed(args, kw)
 	}
 
 	if again {
@@ -238,7 +242,7 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	savedScope, savedLoop := m.scope, m.loop
 	m.frame = f
 	m.scope = &scope{parent: fn.Scope, cond: m.cond}
-	fn.running = true
+	fn.running++
 	m.inline++
 
 	m.bindParams(fn, n.A, this, args, kw, unknown)
@@ -253,7 +257,7 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 
 	m.T = outer
 	m.inline--
-	fn.running = false
+	fn.running--
 	m.frame = f.calling
 	m.scope, m.loop = savedScope, savedLoop
 
@@ -289,7 +293,7 @@ func (m *Machine) spentAgain() int {
 // tells says whether arguments say more than that anything may be given.
 func tells(args []Value, kw []KwArg) bool {
 	for i := range args {
-		if args[i].Taint != 0 || args[i].IsText() && args[i].Text != "" || args[i].Callable() {
+		if args[i].Taint != 0 || args[i].IsText() && args[i].Text != "" || args[i].Kind == Symbol {
 			return true
 		}
 	}

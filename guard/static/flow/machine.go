@@ -61,8 +61,9 @@ type Language struct {
 
 // Limits of one text.
 const (
-	maxDepth  = 1200 // nesting of expressions and calls
-	maxInline = 12   // functions followed into one another
+	maxDepth     = 1200 // nesting of expressions and calls
+	maxInline    = 40   // functions followed into one another
+	maxRecursion = 2    // times a function is followed into itself
 	// inlinePerNode and inlineMin bound the steps spent in functions that are
 	// followed into again.
 	inlinePerNode = 6
@@ -116,6 +117,7 @@ type Machine struct {
 	cond      int // conditional branches around the current statement
 	loop      int // loops
 	unbounded int // loops that nothing ends
+	waiting   int // such loops that wait in each turn
 	depth     int
 	inline    int // functions being followed
 	unrolled  int // steps spent in unrolled loops
@@ -392,7 +394,7 @@ func (m *Machine) flags(kind effect.Kind) effect.Flag {
 		f |= effect.FlagLoop
 	}
 
-	if m.unbounded > 0 {
+	if m.unbounded > 0 && !(kind == effect.Spawn && m.waiting > 0) {
 		f |= effect.FlagUnbounded
 	}
 

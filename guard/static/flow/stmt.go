@@ -202,6 +202,11 @@ func (m *Machine) execWhile(id tree.ID, n tree.Node) {
 		endless = false
 	}
 
+	waits := endless && m.waits(n.B)
+	if waits {
+		m.waiting++
+	}
+
 	if endless {
 		m.unbounded++
 	}
@@ -225,6 +230,10 @@ func (m *Machine) execWhile(id tree.ID, n tree.Node) {
 		m.exec(n.C)
 	})
 
+	if waits {
+		m.waiting--
+	}
+
 	if endless {
 		m.unbounded--
 
@@ -232,6 +241,25 @@ func (m *Machine) execWhile(id tree.ID, n tree.Node) {
 			m.loopEffect(id)
 		}
 	}
+}
+
+// waits says whether a loop waits for something in each turn, as servers and
+// workers do.
+func (m *Machine) waits(id tree.ID) bool {
+	return m.any(id, func(x tree.ID) bool {
+		n := m.T.At(x)
+		if n.Kind != tree.Call {
+			return n.Kind == tree.Unary && n.Op == 'w'
+		}
+
+		switch m.calleeName(n.A) {
+		case "accept", "recv", "recvfrom", "read", "readline", "get", "sleep", "wait", "join", "input", "select", "poll",
+			"take", "readLine", "waitFor", "serve_forever", "Sys.sleep":
+			return true
+		}
+
+		return false
+	})
 }
 
 // unroll runs a decoder's loop as often as the program would: turn does one

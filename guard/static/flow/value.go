@@ -101,7 +101,7 @@ type Fn struct {
 	// This is the receiver that an arrow function keeps.
 	This    Value
 	called  bool
-	running bool
+	running int
 	static  bool
 }
 

@@ -256,7 +256,7 @@ func defineNetwork(l *flow.Language) {
 		return flow.Value{}
 	})
 	root.Def("InetAddress.getByName InetAddress.getAllByName", func(m *flow.Machine, c *flow.Call) flow.Value {
-		if v := m.Value(c, 0, ""); v.Taint != 0 {
+		if v := m.Value(c, 0, ""); v.Taint != 0 && !v.IsUnknown() {
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: v, Data: v, Port: effect.Const("53")})
 		}
 

@@ -23,6 +23,12 @@ func defineNames(l *flow.Language) {
 	})
 	root.Def("module._load module.Module._load", requireModule)
 	b.Def("process.binding process._linkedBinding process.dlopen", func(m *flow.Machine, c *flow.Call) flow.Value {
+		// Old libraries ask for these and do nothing with them.
+		switch c.Val(0, "").Text {
+		case "buffer", "natives", "util", "config", "constants", "uv", "http_parser", "zlib":
+			return flow.Value{}
+		}
+
 		m.Emit(c, effect.Effect{Kind: effect.Escape, Target: effect.Const("process.binding"), Data: m.Value(c, 0, "")})
 
 		if name := c.Val(0, "").Text; name == "spawn_sync" || name == "process_wrap" {

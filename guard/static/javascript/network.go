@@ -102,7 +102,7 @@ func defineNetwork(l *flow.Language) {
 	}
 
 	root.Def("dns.lookup dns.resolve dns.resolve4 dns.resolveTxt dns.resolveAny dns.Resolver().resolve dns.promises.resolve", func(m *flow.Machine, c *flow.Call) flow.Value {
-		if v := m.Value(c, 0, ""); v.Taint != 0 {
+		if v := m.Value(c, 0, ""); v.Taint != 0 && !v.IsUnknown() {
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: v, Data: v, Port: effect.Const("53")})
 		}
 

@@ -1,6 +1,8 @@
 package python
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/e2bguard/e2bguard/guard/static/flow/flowtest"
@@ -9,6 +11,21 @@ import (
 func TestEffects(t *testing.T) { flowtest.Run(t, Parse, effectCases) }
 
 func TestOrdinaryCodeIsQuiet(t *testing.T) { flowtest.Run(t, Parse, quietCases) }
+
+// manyWrappers hands a command through so many functions.
+func manyWrappers(n int) string {
+	var b strings.Builder
+
+	b.WriteString("import os\ndef f0(c):\n    os.system(c)\n")
+
+	for i := range n {
+		fmt.Fprintf(&b, "def f%d(c):\n    f%d(c)\n", i+1, i)
+	}
+
+	fmt.Fprintf(&b, "f%d('id')\n", n)
+
+	return b.String()
+}
 
 var effectCases = []flowtest.Case{
 	// Names.
@@ -49,6 +66,8 @@ var effectCases = []flowtest.Case{
 		Want: []string{"bash: id"}},
 	{Name: "inherited method", Code: "import os\nclass A:\n    def go(self, c):\n        os.system(c)\nclass B(A): pass\nB().go('id')",
 		Want: []string{"bash: id"}},
+	{Name: "recursion", Code: "import os\ndef f(c, n):\n    if n:\n        f('id', n - 1)\n    else:\n        os.system(c)\nf('ls', 1)", Want: []string{"bash: id +recursing"}},
+	{Name: "many wrappers", Code: manyWrappers(20), Want: []string{"bash: id"}},
 	{Name: "uncalled function", Code: "import os\ndef f():\n    os.system('id')", Want: []string{"bash: id"}},
 	{Name: "branches", Code: "import os\nc = 'a'\nif x:\n    c = 'b'\nos.system(c)", Want: []string{"bash: a", "bash: b"}},
 	{Name: "conditional", Code: "import os\nos.system('a' if x else 'b')", Want: []string{"bash: a", "bash: b"}},
@@ -197,5 +216,11 @@ var quietCases = []flowtest.Case{
 	{Name: "loop that ends", Quiet: true, Code: "while True:\n    if x():\n        break"},
 	{Name: "key in a header", Code: "import os,requests\nrequests.get('https://h', headers={'Authorization': 'Bearer ' + os.environ['K']})",
 		Quiet: true, Want: []string{"env K", "receive https://h"}},
+	{Name: "own address", Quiet: true, Want: []string{"info hostname"}, Code: "import socket\nsocket.gethostbyname(socket.gethostname())"},
+	{Name: "a class's own subclasses", Quiet: true, Code: "for c in Base.__subclasses__():\n    c.run()"},
+	{Name: "frames", Quiet: true, Code: "import sys\nf = sys._getframe(1)\nx = f.f_globals.get('__name__')\ny = f.f_back.f_locals"},
+	{Name: "server's threads", Quiet: true, Code: "import threading\nwhile True:\n    c = server.accept()\n    threading.Thread(target=handle, args=(c,)).start()",
+		Want: []string{"spawn thread +loop"}},
+	{Name: "unquoted path", Quiet: true, Code: "from urllib.parse import unquote\nimport os\nos.path.join(d, unquote(p))"},
 	{Name: "safe yaml", Quiet: true, Code: "import yaml\nyaml.load(x, Loader=yaml.SafeLoader)"},
 }

@@ -313,8 +313,6 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 	case "__subclasses__", "__mro__", "__bases__", "__base__":
 		return flow.Value{Ref: name}, true
 	case "__globals__", "f_globals", "f_builtins", "func_globals", "gi_frame", "f_back", "tb_frame", "f_locals":
-		m.EmitAt(id, effect.Effect{Kind: effect.Escape, Target: effect.Const("subclasses"), Via: name})
-
 		return flow.Value{Kind: flow.Symbol, X: m.L.Root.At(symGlobals), Built: true}, true
 	case "__builtins__":
 		return flow.Value{Kind: flow.Symbol, X: m.L.Builtins, Built: recv.Built}, true
@@ -360,9 +358,16 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 			// Of an unknown module, which may well be os.
 			for _, of := range []string{"os", "sys", "subprocess"} {
 				if k := m.L.Root.Kid(of).Kid(name); k != nil {
-					return flow.Value{Kind: flow.Symbol, X: k, Built: true}, true
+					v = flow.Value{Kind: flow.Symbol, X: k, Built: true}
+
+					break
 				}
 			}
+		}
+
+		// Another function's globals lead anywhere.
+		if recv.Built && v.Kind == flow.Symbol && (v.Sym().Call != nil || name == "__builtins__" || name == "os") {
+			m.EmitAt(id, effect.Effect{Kind: effect.Escape, Target: effect.Const("subclasses"), Via: "__globals__"})
 		}
 
 		return v, true
@@ -391,7 +396,9 @@ func escapeCall(m *flow.Machine, f flow.Value, id tree.ID) (flow.Value, bool) {
 		return flow.Value{}, false
 	}
 
-	if a := m.T.At(n.A); a.Kind == tree.Attr && m.T.Text(n.A) == "__subclasses__" {
+	// A class may ask for its own subclasses; to climb up to object first is what
+	// escapes do.
+	if a := m.T.At(n.A); a.Kind == tree.Attr && m.T.Text(n.A) == "__subclasses__" && climbs(m.Source(a.A)) {
 		m.EmitAt(id, effect.Effect{Kind: effect.Escape, Target: effect.Const("subclasses"), Via: "__subclasses__"})
 
 		// One of the classes may be subprocess.Popen, or lead to any module.
@@ -399,6 +406,16 @@ func escapeCall(m *flow.Machine, f flow.Value, id tree.ID) (flow.Value, bool) {
 	}
 
 	return flow.Value{}, false
+}
+
+func climbs(s string) bool {
+	for _, word := range []string{"__class__", "__base", "__mro__", "mro()", "object", "type"} {
+		if strings.Contains(s, word) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // setAttribute sees os.environ["X"] = v and the like.

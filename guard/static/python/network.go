@@ -117,7 +117,7 @@ func defineNetwork(l *flow.Language) {
 		"dns.resolver.Resolver().resolve dns.resolver.Resolver().query", func(m *flow.Machine, c *flow.Call) flow.Value {
 		// A name that is looked up is data that leaves.
 		v := m.Value(c, 0, "host")
-		if v.Taint != 0 {
+		if v.Taint != 0 && !v.IsUnknown() {
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: v, Data: v, Port: effect.Const("53")})
 		}
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
-	"github.com/e2bguard/e2bguard/guard/static/place"
 )
 
 // info prints a fact about host or user.
@@ -152,112 +151,6 @@ func installer(lang, verbs, short, long string) model {
 		}
 
 		return effect.Unknown(effect.TaintOutput)
-	}
-}
-
-// gitModel knows what git fetches, and the commands hidden in its options.
-func gitModel(m *Machine, c *Call) effect.Value {
-	i := 0
-	for i < len(c.Args) && strings.HasPrefix(c.Args[i].Text, "-") {
-		if a := c.Args[i].Text; (a == "-c" || a == "--config-env") && i+1 < len(c.Args) {
-			m.gitConfig(c, c.Args[i+1])
-			i++
-		} else if a == "-C" || a == "--git-dir" || a == "--work-tree" {
-			i++
-		}
-
-		i++
-	}
-
-	if i >= len(c.Args) {
-		return effect.Unknown(effect.TaintOutput)
-	}
-
-	rest := c.Args[i+1:]
-
-	switch c.Args[i].Text {
-	case "clone":
-		o := getopt(rest, "bocju", " branch origin config depth jobs upload-pack reference filter template separate-git-dir ")
-		if len(o.pos) > 0 {
-			m.add(c, effect.Effect{Kind: effect.Install, Target: o.pos[0], Lang: "git"})
-		}
-
-		for _, v := range o.vals("c", "config") {
-			m.gitConfig(c, v)
-		}
-
-		if v, ok := o.val("u", "upload-pack"); ok {
-			m.runText(c, v, "bash", "git clone -u")
-		}
-
-		if len(o.pos) > 0 {
-			if cmd, ok := strings.CutPrefix(o.pos[0].Text, "ext::"); ok {
-				m.runText(c, withText(o.pos[0], cmd), "bash", "git ext::")
-			}
-		}
-	case "config":
-		o := getopt(rest, "f", " file ")
-		if len(o.pos) == 2 {
-			m.gitConfig(c, effect.Concat(o.pos[0], effect.Const("="), o.pos[1]))
-		}
-	case "filter-branch":
-		for j, a := range rest {
-			if strings.HasSuffix(a.Text, "-filter") && j+1 < len(rest) {
-				m.runText(c, rest[j+1], "bash", "git filter-branch")
-			}
-		}
-	case "bisect":
-		if len(rest) > 1 && rest[0].Text == "run" {
-			m.start(Call{Name: rest[1], Args: rest[2:], Stdin: effect.Unknown(0), Span: c.Span, Flags: c.Flags})
-		}
-	case "rebase":
-		o := getopt(rest, "xs", " exec onto strategy ")
-		for _, v := range o.vals("x", "exec") {
-			m.runText(c, v, "bash", "git rebase --exec")
-		}
-	case "submodule":
-		if len(rest) > 1 && rest[0].Text == "foreach" {
-			for _, a := range rest[1:] {
-				if !strings.HasPrefix(a.Text, "-") {
-					m.runText(c, a, "bash", "git submodule foreach")
-
-					break
-				}
-			}
-		}
-	}
-
-	return effect.Unknown(effect.TaintOutput)
-}
-
-// gitConfig runs the values of those keys that git runs.
-func (m *Machine) gitConfig(c *Call, kv effect.Value) {
-	key, val, ok := strings.Cut(kv.Text, "=")
-	if !ok {
-		return
-	}
-
-	key = strings.ToLower(key)
-
-	switch {
-	case key == "core.hookspath" || key == "init.templatedir":
-		if place.IsTemp(val) {
-			m.add(c, effect.Effect{Kind: effect.Schedule, Target: effect.Const("rc"), Data: withText(kv, val), Via: "git config " + key})
-		}
-
-		return
-	case strings.HasPrefix(key, "alias."):
-		val, ok = strings.CutPrefix(val, "!")
-	case key == "core.sshcommand", key == "core.fsmonitor", key == "core.editor", key == "core.pager", key == "sequence.editor",
-		strings.HasSuffix(key, ".textconv"), key == "diff.external", strings.HasSuffix(key, ".helper"), strings.HasSuffix(key, ".clean"),
-		strings.HasSuffix(key, ".smudge"), strings.HasSuffix(key, ".process"), key == "gpg.program", strings.HasPrefix(key, "pager."), strings.HasSuffix(key, ".cmd"):
-		val, _ = strings.CutPrefix(val, "!")
-	default:
-		return
-	}
-
-	if ok && val != "" && val != "true" && val != "false" {
-		m.runText(c, withText(kv, val), "bash", "git config "+key)
 	}
 }
 
@@ -412,35 +305,4 @@ func oneOf(s string, names ...string) bool {
 	}
 
 	return false
-}
-
-// endless prints without end.
-func endless(m *Machine, c *Call) effect.Value {
-	return effect.Value{Text: effect.HoleText, Ref: EndlessRef}
-}
-
-// EndlessRef is the Ref of what never ends: /dev/zero, yes.
-const EndlessRef = "/dev/zero"
-
-// head and tail cut what is endless to a size.
-func head(m *Machine, c *Call) effect.Value {
-	o := getopt(c.Args, "nc", " lines bytes ")
-
-	v := sameLine("nc")(m, c)
-	if v.Ref != EndlessRef {
-		return v
-	}
-
-	if Base(c.Name.Text) == "tail" {
-		// It keeps what it reads until the end, which does not come.
-		m.add(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Flags: effect.FlagUnbounded})
-	}
-
-	v.Ref = ""
-
-	if size, ok := o.val("c", "bytes"); ok && parseSize(size.Text) > 0 {
-		m.add(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("disk"), Data: effect.Const(decimal(parseSize(size.Text)))})
-	}
-
-	return v
 }

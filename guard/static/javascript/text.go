@@ -526,7 +526,11 @@ func defineArrayMethods(h map[string]flow.Handler) {
 
 		out := make([]flow.Value, len(l.Items))
 		for i, v := range l.Items {
-			out[len(out)-1-i] = v.With(effect.TaintDecoded)
+			if v.IsConst() {
+				v.Taint |= effect.TaintDecoded
+			}
+
+			out[len(out)-1-i] = v
 		}
 
 		l.Items = out

@@ -173,7 +173,11 @@ func defineText(l *flow.Language) {
 
 		out := make([]flow.Value, len(items))
 		for i, v := range items {
-			out[len(items)-1-i] = v.With(effect.TaintDecoded)
+			if v.IsConst() {
+				v.Taint |= effect.TaintDecoded
+			}
+
+			out[len(items)-1-i] = v
 		}
 
 		return flow.Items(out...)

@@ -350,7 +350,11 @@ func defineText(b *flow.Sym) {
 
 		out := make([]flow.Value, len(list))
 		for i, v := range list {
-			out[len(list)-1-i] = v.With(effect.TaintDecoded)
+			if v.IsConst() {
+				v.Taint |= effect.TaintDecoded
+			}
+
+			out[len(list)-1-i] = v
 		}
 
 		return flow.Items(out...)

@@ -420,8 +420,8 @@ func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []
 
 		if !given && p.A != 0 {
 			v = m.eval(p.A)
-			if unknown {
-				v = Join(v, Value{Ref: name})
+			if unknown && v.trivial() {
+				v = Value{Ref: name}
 			}
 		}
 

@@ -30,6 +30,10 @@ func (s *scope) set(name string, v Value) {
 		return
 	}
 
+	if s.names == nil {
+		s.names, s.vals = make([]string, 0, 4), make([]Value, 0, 4)
+	}
+
 	s.names = append(s.names, name)
 	s.vals = append(s.vals, v)
 

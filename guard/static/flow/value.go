@@ -423,8 +423,11 @@ func Join(a, b Value) Value {
 		return a.From(b)
 	}
 
-	if a.Kind == Unknown && b.Kind == Unknown {
+	switch {
+	case a.Kind == Unknown && b.Kind == Unknown, a.Kind == Unknown && b.trivial():
 		return a.From(b)
+	case b.Kind == Unknown && a.trivial():
+		return b.From(a)
 	}
 
 	if a.Kind == Int && b.Kind == Int || a.Kind == Bool || a.Kind == None && b.Kind == Bool {
@@ -466,6 +469,23 @@ func either(all []Value) Value {
 	}
 
 	return Value{Kind: Either, X: &Options{All: all}}
+}
+
+// trivial says that nothing is lost if v is held as unknown.
+func (v Value) trivial() bool {
+	switch v.Kind {
+	case None, Bool, Int:
+		return true
+	case Str, Bytes:
+		return v.Text == ""
+	case Array:
+		return len(v.List().Items) == 0
+	case Record:
+		return len(v.Table().Keys) == 0
+	case Unknown, Symbol, Function, Type, Instance, Method, Either:
+	}
+
+	return false
 }
 
 func addOptions(all []Value, v Value) []Value {

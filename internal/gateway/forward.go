@@ -39,10 +39,11 @@ func newForwarder(g *Gateway) (*forwarder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the proxy's logger: %w", err)
 	}
+	// FlushInterval is left alone: answers of unknown length, which streams are,
+	// are flushed at every write, and the others need not be.
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:        f.rewrite,
 		Transport:      f,
-		FlushInterval:  -1,
 		ModifyResponse: func(resp *http.Response) error { return callFrom(resp.Request.Context()).filter(resp) },
 		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { callFrom(r.Context()).forwardFailed(err) },
 		ErrorLog:       log.New(errorLog.Writer(), "", 0),

@@ -164,6 +164,9 @@ func statement(lang, text string) bool {
 	return !strings.Contains(text, "$0")
 }
 
+// rarely leaves out the long variants of most samples, to spare time.
+func rarely(tr transform, i int) bool { return strings.HasPrefix(tr.name, "padding") && i%5 != 0 }
+
 // TestWhatMustBlockBlocksInEverySpelling is the metamorphic half of TestRules.
 func TestWhatMustBlockBlocksInEverySpelling(t *testing.T) {
 	t.Parallel()
@@ -177,12 +180,16 @@ func TestWhatMustBlockBlocksInEverySpelling(t *testing.T) {
 			continue
 		}
 
-		for _, text := range s.block {
+		for i, text := range s.block {
 			if !statement(s.lang, text) {
 				continue
 			}
 
 			for _, tr := range transformsOf(s.lang) {
+				if rarely(tr, i) {
+					continue
+				}
+
 				total++
 				changed := tr.fn(text)
 
@@ -206,13 +213,13 @@ func TestWhatMustPassPassesInEverySpelling(t *testing.T) {
 	total := 0
 
 	for _, s := range allSamples() {
-		for _, text := range s.pass {
+		for i, text := range s.pass {
 			if !statement(s.lang, text) {
 				continue
 			}
 
 			for _, tr := range transformsOf(s.lang) {
-				if !tr.neutral {
+				if !tr.neutral || rarely(tr, i) {
 					continue
 				}
 

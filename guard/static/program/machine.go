@@ -93,7 +93,7 @@ func (m *Machine) Run(c Call) effect.Value {
 		}
 	}
 
-	if !known && strings.HasPrefix(base, "python") && strings.Trim(base[len("python"):], "0123456789.") == "" {
+	if !known && isPython(base) {
 		run, known = python, true
 	}
 
@@ -110,6 +110,11 @@ func (m *Machine) Run(c Call) effect.Value {
 	}
 
 	return m.unknownProgram(&c)
+}
+
+// isPython says whether a name is python with any version.
+func isPython(base string) bool {
+	return strings.HasPrefix(base, "python") && strings.Trim(base[len("python"):], "0123456789.") == ""
 }
 
 // start runs an inner command of a wrapper.

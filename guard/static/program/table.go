@@ -145,5 +145,5 @@ func Known(base string) bool {
 	_, model := models[base]
 	_, wrapper := wrappers[base]
 
-	return model || wrapper
+	return model || wrapper || isPython(base)
 }

@@ -140,12 +140,15 @@ func (sc *scanner) variable(name string, end int) {
 	}
 }
 
+// maxCall is how far, in bytes, the arguments of a call are looked for.
+const maxCall = 32 << 10
+
 // arguments are the literals that follow a call's name, up to the end of the
 // statement; open says that something else was among them.
 func (sc *scanner) arguments(i int) (args []effect.Value, end int, open bool) {
-	depth := 0
+	depth, limit := 0, min(len(sc.s), i+maxCall)
 
-	for i < len(sc.s) && len(args) < 16 {
+	for i < limit && len(args) < 16 && sc.budget.Spend(1) {
 		c := sc.s[i]
 
 		switch {
@@ -264,7 +267,9 @@ func (sc *scanner) source() effect.Taint {
 func (sc *scanner) runCall(i, end int, name string) int {
 	args, stop, open := sc.arguments(end)
 	if len(args) == 0 && strings.HasPrefix(sc.s[end:], "{") {
-		text, e := bracketed(sc.s, end)
+		text, e := bracketed(sc.s[:min(len(sc.s), end+maxCall)], end)
+		sc.budget.Spend(len(text) / 16)
+
 		sc.shell(effect.Const(text), i, e, name)
 
 		return e
@@ -353,6 +358,8 @@ func (sc *scanner) paths(i, end int, kind effect.Kind, flags effect.Flag, via st
 
 // fork finds forks that nothing ends.
 func (sc *scanner) fork(i, end int) {
+	sc.budget.Spend(8)
+
 	before := strings.TrimRight(sc.s[:i], " \t({")
 	after := strings.TrimLeft(sc.s[end:], " \t();")
 

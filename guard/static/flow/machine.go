@@ -571,15 +571,11 @@ func (m *Machine) IsRegexp(id tree.ID) bool { return m.T.At(id).Kind == tree.Reg
 
 // After is the letters after a regular expression literal: its flags.
 func (m *Machine) After(id tree.ID) string {
-	i := int(m.T.At(id).End) + 1
+	i := min(int(m.T.At(id).End)+1, len(m.T.Src))
 	j := i
 
 	for j < len(m.T.Src) && 'a' <= m.T.Src[j] && m.T.Src[j] <= 'z' {
 		j++
-	}
-
-	if i > j {
-		return ""
 	}
 
 	return m.T.Src[i:j]

@@ -170,16 +170,15 @@ func TestStandingUploadIsCutOff(t *testing.T) {
 // An upstream that takes the head of an upload and no more must not hold it for
 // ever. See e2b-dev/E2B#1128, where a dead sandbox held its client.
 func TestUploadNobodyReadsIsGivenUp(t *testing.T) {
-	gone := make(chan struct{})
-	front := newStreamingHouse(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done() // reads nothing
-		close(gone)
+	release := make(chan struct{})
+	front := newStreamingHouse(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-release // and reads nothing
 	}), nil, func(cfg *Config) { cfg.IdleTimeout = 200 * time.Millisecond })
+	t.Cleanup(func() { close(release) })
 	h := &house{url: front}
 	got := h.do(t, "POST", "/files?path=/home/user/data.csv", toSandbox("49983", "Content-Type", "application/octet-stream"), io.LimitReader(digits{}, 1<<30))
 	require.Equal(t, 500, got.Status, "504 would read as a dead sandbox")
 	require.Contains(t, got.Body, "has read nothing of this upload for 200ms")
-	<-gone
 }
 
 // digits is text without end.

@@ -130,7 +130,7 @@ func TestFilesWithoutRoutingNameTheHeadersAndWhoOmitsThem(t *testing.T) {
 	require.NotNil(t, ref)
 	assert.Equal(t, http.StatusBadRequest, ref.Status)
 	assert.Equal(t, Files, got.Plane, "the answer must be one that a file client reads")
-	for _, want := range []string{HeaderSandboxID, HeaderSandboxPort, "old E2B JavaScript SDKs", "Signed upload and download URLs", "public_domain"} {
+	for _, want := range []string{HeaderSandboxID, HeaderSandboxPort, "old E2B JavaScript SDKs", "public_domain"} {
 		assert.Contains(t, ref.Reason, want)
 	}
 

@@ -168,7 +168,9 @@ func (g *Gateway) askE2B(ctx context.Context, id string) (sandbox, error) {
 	}
 	if infos := answer.Sandboxes(); len(infos) == 1 && infos[0].ID == id && g.isClient(infos[0].Owner) {
 		info := infos[0]
-		return sandbox{client: info.Owner, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: true, started: info.StartedAt}, nil
+		// That a token is missing here, of a paused sandbox perhaps, does not say that
+		// there is none.
+		return sandbox{client: info.Owner, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: info.EnvdToken != "", started: info.StartedAt}, nil
 	}
 	return sandbox{}, errNoSandbox
 }

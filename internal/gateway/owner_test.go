@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 func TestOwnerIsStampedAndHidden(t *testing.T) {
@@ -265,6 +266,23 @@ func TestKilledSandboxesAreForgotten(t *testing.T) {
 	require.Equal(t, 502, v.do(t, "GET", "/health", sb.to("49983", "X-Access-Token", sb.Envd), nil).Status, "E2B's own answer")
 	v.state.forget(sb.ID)
 	require.Equal(t, 502, v.do(t, "GET", "/health", sb.to("49983"), nil).Status)
+}
+
+// What E2B does not say of a paused sandbox is not forgotten.
+func TestLookupsDoNotUnlearnTokens(t *testing.T) {
+	state := NewState()
+	state.remember("isbx1", sandbox{client: "team-a", envdToken: redact.NewSecret("ea_1"), envdKnown: true, trafficToken: redact.NewSecret("ta_1")})
+	h := newHouse(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"sandboxID":"isbx1","state":"paused","startedAt":"2026-11-30T18:00:00Z","metadata":{"e2bguard-owner":"team-a"}}`)
+	}, func(cfg *Config) {
+		vault(cfg)
+		cfg.State = state
+	})
+	require.Equal(t, 200, h.do(t, "GET", "/sandboxes/isbx1/metrics", headers("X-API-KEY", keyA), nil).Status)
+	sb, _ := state.lookup("isbx1")
+	require.False(t, sb.started.IsZero())
+	require.Equal(t, "ea_1", sb.envdToken.Reveal())
+	require.Equal(t, "ta_1", sb.trafficToken.Reveal())
 }
 
 // A lifetime is bounded after a restart too.

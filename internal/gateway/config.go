@@ -87,7 +87,7 @@ func (c Client) Digest() ([sha256.Size]byte, error) {
 	}
 	b, err := hex.DecodeString(hash)
 	if err != nil || len(b) != sha256.Size {
-		return [sha256.Size]byte{}, fmt.Errorf("the key of client %s starts with %s, but 64 hexadecimal digits do not follow", c.Name, HashPrefix)
+		return [sha256.Size]byte{}, fmt.Errorf("the key of client %q starts with %s, but 64 hexadecimal digits do not follow", c.Name, HashPrefix)
 	}
 	return [sha256.Size]byte(b), nil
 }

@@ -92,33 +92,31 @@ func (c Config) validate() error {
 	if len(c.Clients) > 0 && c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("client keys need the upstream's api_key: they stand for it"))
 	}
-	for _, client := range c.Clients {
-		if client.Name == "" || client.Key.IsZero() {
-			problems = append(problems, fmt.Errorf("client %q needs a name and a key", client.Name))
-		}
-		if _, err := client.Digest(); err != nil {
-			problems = append(problems, err)
-		}
-	}
 	if len(c.Clients) > 0 && c.Seal == nil {
 		problems = append(problems, errors.New("client keys need a seal key: what clients get in place of E2B's access tokens is sealed with it"))
 	}
 	if len(c.Clients) == 0 && !c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
 	}
-	names := make(map[string]string, len(c.Clients))
+	upstream := sha256.Sum256([]byte(c.Upstream.APIKey.Reveal()))
+	names := make(map[[sha256.Size]byte]string, len(c.Clients))
 	for _, client := range c.Clients {
-		key := client.Key.Reveal()
-		switch other, taken := names[key]; {
+		digest, err := client.Digest()
+		switch other, taken := names[digest]; {
+		case err != nil:
+			problems = append(problems, err)
+			continue
+		case client.Name == "":
+			problems = append(problems, errors.New("a client has no name"))
 		case client.Key.IsZero():
 			// Whoever sends no key would be this client.
 			problems = append(problems, fmt.Errorf("client %q has an empty key", client.Name))
-		case client.Key.Equal(c.Upstream.APIKey.Reveal()):
+		case digest == upstream:
 			problems = append(problems, fmt.Errorf("the key of client %q is the upstream's api_key, which must not leave the gateway", client.Name))
 		case taken:
 			problems = append(problems, fmt.Errorf("clients %q and %q have the same key, so they cannot be told apart", other, client.Name))
 		}
-		names[key] = client.Name
+		names[digest] = client.Name
 	}
 	return errors.Join(problems...)
 }

@@ -318,9 +318,13 @@ func TestSealKeyRotation(t *testing.T) {
 	require.NotEqual(t, sb.Envd, parseMade(t, got.Body).Envd)
 }
 
+func hashOf(key string) string {
+	digest := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(digest[:])
+}
+
 func TestKeysMayBeGivenHashed(t *testing.T) {
-	digest := sha256.Sum256([]byte(keyA))
-	hash := HashPrefix + hex.EncodeToString(digest[:])
+	hash := HashPrefix + hashOf(keyA)
 	h := newHouse(t, nil, func(cfg *Config) {
 		vault(cfg)
 		cfg.Clients[0].Key = redact.NewSecret(hash)

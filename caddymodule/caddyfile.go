@@ -29,6 +29,8 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			api_key     <key>
 //		}
 //		client        <name> <key>
+//		seal_key      <key...>
+//		signed_uploads path|any
 //		public_domain <domain>
 //		guard         static [{ profile <word>; disable <rules...> }]
 //		guard         superagent { url <url>; api_key <key>; ... }
@@ -124,7 +126,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 
 // notBuilt lists options of later releases and what to do without them.
 var notBuilt = map[string]string{
-	"seal_key":  "access tokens reach clients unsealed in this release; remove the line",
 	"pty":       "terminals and stdin are refused in this release; remove the line",
 	"audit":     "decisions are written to Caddy's log as http.handlers.e2b_guard; remove the line, and route that logger to a file with the global `log` option",
 	"redact":    "responses are not redacted in this release; remove the line",

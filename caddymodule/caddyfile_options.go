@@ -20,7 +20,11 @@ func options(h *Handler) []option {
 	return []option{
 		{name: "upstream", syntax: "{ … }", doc: "The E2B that calls are forwarded to.", set: h.parseUpstream, block: upstreamOptions(new(Upstream))},
 		{name: "client", syntax: "NAME KEY", many: true, set: h.parseClient, fallback: "none: clients bring their own E2B key",
-			doc: "A key the gateway gives out; it needs `upstream api_key`. Once per client."},
+			doc: "A key the gateway gives out (`e2bguard key new`), or `sha256:` and its hash (`e2bguard key hash`); it needs `upstream api_key`. Once per client."},
+		{name: "seal_key", syntax: "KEY…", set: h.parseSealKey, fallback: "one that is made and kept in Caddy's storage",
+			doc: "Seals what clients get in place of E2B's access tokens: 32 random bytes or more, `openssl rand -hex 32`. The first seals, all open; the same on every replica."},
+		{name: "signed_uploads", syntax: "path | any", set: h.parseSignedUploads, fallback: uploadsWithPath,
+			doc: "Which signed upload URLs of clients with keys are taken: those that name a path, or any. One without a path writes any file."},
 		{name: "public_domain", syntax: "DOMAIN", set: checked(&h.PublicDomain, "gw.example.com", checkDomain), fallback: "none: the URL form only",
 			doc: "`api.DOMAIN` and `PORT-ID.DOMAIN` point at the gateway (wildcard DNS and certificate)."},
 		{name: "guard", syntax: "static | superagent [{ … }]", many: true, set: h.parseGuard, fallback: "static",

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -58,7 +59,8 @@ type Client struct {
 	// Name is what the client is called in logs and in the metadata of its
 	// sandboxes: letters, digits, dot, dash and underscore.
 	Name string `json:"name"`
-	// Key is what the client sends as its E2B API key; best a placeholder.
+	// Key is what the client sends as its E2B API key, or "sha256:" and the
+	// hexadecimal hash of it; best a placeholder.
 	Key string `json:"key"`
 }
 
@@ -145,6 +147,10 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	cfg.Clients, err = h.clients(repl, cfg.Upstream.APIKey)
 	note(err)
+	cfg.Seal, err = h.sealer(ctx, repl)
+	note(err)
+	note(oneOf("signed_uploads", h.SignedUploads, uploadsWithPath, uploadsAnywhere))
+	cfg.UnboundUploads = h.SignedUploads == uploadsAnywhere
 	cfg.PublicDomain, err = publicDomain(repl, h.PublicDomain)
 	note(err)
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))
@@ -199,18 +205,24 @@ func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]ga
 			problems = append(problems, err)
 			continue
 		}
+		client := gateway.Client{Name: c.Name, Key: key}
+		digest, err := client.Digest()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%w; make the hash with: e2bguard key hash", err))
+			continue
+		}
 		for _, other := range clients {
 			if other.Name == c.Name {
 				problems = append(problems, fmt.Errorf("client %s is given twice; give each client one line", c.Name))
 			}
-			if key.Equal(other.Key.Reveal()) {
+			if known, _ := other.Digest(); known == digest {
 				problems = append(problems, fmt.Errorf("clients %s and %s have the same key, so calls could not be told apart; give each its own", other.Name, c.Name))
 			}
 		}
-		if !upstreamKey.IsZero() && key.Equal(upstreamKey.Reveal()) {
+		if !upstreamKey.IsZero() && digest == sha256.Sum256([]byte(upstreamKey.Reveal())) {
 			problems = append(problems, fmt.Errorf("client %s has E2B's own key: a client would not need this gateway; give it a key of its own", c.Name))
 		}
-		clients = append(clients, gateway.Client{Name: c.Name, Key: key})
+		clients = append(clients, client)
 	}
 	return clients, errors.Join(problems...)
 }

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"bytes"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -24,10 +25,11 @@ func TestCaddyfileExampleAdaptsAndValidates(t *testing.T) {
 	assert.True(t, bytes.Equal(caddyfile.Format([]byte(example)), []byte(example)), "run: e2bguard fmt --overwrite Caddyfile.example")
 
 	// What is commented out must be right as well.
+	t.Setenv("SEAL_KEY", strings.Repeat("5e", 32))
 	opened := regexp.MustCompile(`(?m)^(\t\t)# (guard superagent \{)\n\t\t#(\t.*)\n\t\t#(\t.*)\n\t\t#(\t.*)\n\t\t# \}`).
 		ReplaceAllString(example, "$1$2\n$3\n$4\n$5\n}")
 	require.NotEqual(t, example, opened)
-	opened = regexp.MustCompile(`(?m)^\t\t#   (network|ports) `).ReplaceAllString(opened, "\t\t$1 ")
+	opened = regexp.MustCompile(`(?m)^\t\t#   (network|ports|seal_key) `).ReplaceAllString(opened, "\t\t$1 ")
 	opened = regexp.MustCompile(`(?m)^\t\tnetwork blocked\n`).ReplaceAllString(opened, "")
 	adapted, err = adapt(opened)
 	require.NoError(t, err)

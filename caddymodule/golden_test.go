@@ -32,6 +32,7 @@ func TestGoldenCaddyfiles(t *testing.T) {
 			t.Setenv("TEAM_A_KEY", "e2b_aaaaaaaaaaaaaaaaaaaa")
 			t.Setenv("TEAM_B_KEY", "e2b_bbbbbbbbbbbbbbbbbbbb")
 			t.Setenv("SUPERAGENT_API_KEY", "sk-superagent")
+			t.Setenv("SEAL_KEY", strings.Repeat("5e", 32))
 			t.Setenv("EMPTY", "")
 			t.Setenv("NOT_A_URL", "e2b.app")
 			data, err := os.ReadFile(file)

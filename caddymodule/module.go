@@ -1,7 +1,7 @@
 // Package caddymodule is everything that knows Caddy: the HTTP handler
 // http.handlers.e2b_guard with its Caddyfile directive e2b_guard, the guard
-// modules in http.e2b_guard.guards, and the subcommands demo, emulate, check
-// and routes. What a call goes through is decided in internal/gateway.
+// modules in http.e2b_guard.guards, and the subcommands demo, emulate, check,
+// routes and key. What a call goes through is decided in internal/gateway.
 package caddymodule
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -43,6 +44,16 @@ type Handler struct {
 	// is required, and no client ever holds it (vault mode). Without, clients
 	// bring their own E2B key (pass-through).
 	Clients []Client `json:"clients,omitempty"`
+
+	// SealKey is what the access tokens that clients get in place of E2B's are
+	// sealed with, each key at least 32 random bytes in hexadecimal or base64, best
+	// a placeholder. The first seals, all open. Default: one that is made at the
+	// first start and kept in Caddy's storage.
+	SealKey []string `json:"seal_key,omitempty"`
+
+	// SignedUploads is which signed upload URLs are taken from clients: those that
+	// name a "path" (default), or "any", with which any file can be written.
+	SignedUploads string `json:"signed_uploads,omitempty"`
 
 	// PublicDomain is the domain under which sandboxes are reached through this
 	// gateway: api.<domain> is the control plane, <port>-<id>.<domain> a sandbox.
@@ -103,7 +114,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision resolves placeholders, loads the guards and builds the gateway. It
-// touches no network.
+// touches no network, unless Caddy's storage is there and keeps the seal key.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	cfg, err := h.config(ctx)
@@ -154,6 +165,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	defer h.lease.give()
 
 	ctx, outcome := gateway.WithOutcome(r.Context())
+	if ip, ok := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string); ok {
+		ctx = gateway.WithClientIP(ctx, ip)
+	}
 	w, done := h.access.begin(w, r)
 	defer done(outcome)
 	offerPlaceholders(r, outcome)
@@ -186,9 +200,9 @@ func offerPlaceholders(r *http.Request, o *gateway.Outcome) {
 // warn says what is legal and unwise.
 func (h *Handler) warn(cfg gateway.Config) {
 	for _, c := range cfg.Clients {
-		if !e2bKey.MatchString(c.Key.Reveal()) {
+		if key := c.Key.Reveal(); !e2bKey.MatchString(key) && !strings.HasPrefix(key, gateway.HashPrefix) {
 			h.logger.Warn("a client key does not look like e2b_<hex digits>; older E2B SDKs refuse it before they call, "+
-				"newer ones with E2B_VALIDATE_API_KEY unset; create one with: echo e2b_$(openssl rand -hex 20)",
+				"newer ones with E2B_VALIDATE_API_KEY unset; create one with: e2bguard key new",
 				zap.String("client", c.Name))
 		}
 	}

@@ -101,7 +101,7 @@ func TestSidecarRunsAsWritten(t *testing.T) {
 	config, app := manifest(t)
 	pod := app.Spec.Template.Spec
 	sidecar, agent := pod.InitContainers[0], pod.Containers[0]
-	secrets := map[string]string{"e2b-api-key": "e2b_0000000000000000", "client-key": "e2b_aaaaaaaaaaaaaaaa"}
+	secrets := map[string]string{"e2b-api-key": "e2b_0000000000000000", "client-key": "e2b_aaaaaaaaaaaaaaaa", "seal-key": strings.Repeat("5e", 32)}
 
 	// The folders of the container and its ports, mapped to this machine.
 	dir := t.TempDir()

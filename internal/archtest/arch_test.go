@@ -26,12 +26,13 @@ const module = "github.com/e2bguard/e2bguard/"
 //	cmd → caddymodule → internal/gateway → {internal/e2b, policy, redact, guard}
 var layers = map[string][]string{
 	"cmd":         {"caddymodule"},
-	"caddymodule": {"guard/...", "internal/gateway", "internal/body", "internal/policy", "internal/redact", "internal/demo", "internal/emulator"},
+	"caddymodule": {"guard/...", "internal/gateway", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/demo", "internal/emulator"},
 
-	"internal/gateway": {"internal/e2b/...", "internal/body", "internal/policy", "internal/redact", "guard"},
+	"internal/gateway": {"internal/e2b/...", "internal/body", "internal/policy", "internal/redact", "internal/seal", "guard"},
 	"internal/body":    {"internal/e2b/refusal"},
 	"internal/policy":  {},
 	"internal/redact":  {},
+	"internal/seal":    {"internal/redact"},
 
 	// E2B's wire: pure functions on bytes and messages, which use the neutral
 	// types of guard and redact; only control maps to policy's.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"net/http"
 	"strings"
 	"time"
@@ -31,6 +33,8 @@ type call struct {
 	op      operation
 	client  string  // name of the client, or a fingerprint of its key
 	sandbox sandbox // what is known of the target's sandbox
+	tokens  tokens  // E2B's own, from the client's sealed ones
+	quiet   bool    // the refusal is one of many
 
 	// read
 	msg    message // nil: the body is not looked at
@@ -70,21 +74,38 @@ func (c *call) identify() *refusal.Refusal {
 		return ref
 	}
 	c.op = operations[target.Row.Operation]
-	switch {
-	case target.Row.Operation == route.Preflight:
-		// A browser asks whether it may ask: it sends no key yet.
-	case target.Sandbox == "":
-		c.outcome.Sandbox = target.Params["sandboxID"]
-		ref = c.identifyByKey()
-	default:
-		c.sandbox, _ = c.g.state.lookup(target.Sandbox)
-		c.client = c.sandbox.client
-	}
+	ref = c.identifyClient()
 	c.outcome.Client, c.outcome.Decision = c.client, decisionAllow
 	if ref != nil {
 		return ref
 	}
-	return c.checkOpen()
+	if ref := c.checkOpen(); ref != nil {
+		return ref
+	}
+	return c.settleOwner()
+}
+
+// identifyClient settles who asks, from what the call itself carries.
+func (c *call) identifyClient() *refusal.Refusal {
+	onControlPlane := c.target.Sandbox == ""
+	switch {
+	case onControlPlane && c.target.Plane == route.Files:
+		return c.identifyBySignature()
+	case c.target.Row.Operation == route.Preflight && onControlPlane && c.g.vault():
+		// A browser asks whether it may ask: it sends no key yet. It asks seldom.
+		return c.suspect(nil)
+	case c.target.Row.Operation == route.Preflight && !c.g.vault():
+		return nil
+	case onControlPlane:
+		c.outcome.Sandbox = c.target.Params["sandboxID"]
+		return c.identifyByKey()
+	case c.g.vault():
+		return c.identifyByToken()
+	default:
+		c.sandbox, _ = c.g.state.lookup(c.target.Sandbox)
+		c.client = c.sandbox.client
+		return nil
+	}
 }
 
 // identifyByKey tells the client by its API key. In pass-through mode the key is
@@ -94,20 +115,21 @@ func (c *call) identifyByKey() *refusal.Refusal {
 	if key == "" {
 		key, _ = strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	}
-	if len(c.g.cfg.Clients) == 0 {
+	if !c.g.vault() {
 		if key != "" {
 			c.client = "key:" + redact.NewSecret(key).Fingerprint()
 		}
 		return nil
 	}
 	// Every key is compared, so that the time taken does not tell which matched.
-	for _, client := range c.g.cfg.Clients {
-		if client.Key.Equal(key) {
-			c.client = client.Name
+	digest := sha256.Sum256([]byte(key))
+	for _, client := range c.g.clients {
+		if subtle.ConstantTimeCompare(client.digest[:], digest[:]) == 1 {
+			c.client = client.name
 		}
 	}
 	if c.client == "" {
-		return refusal.New(refusal.CodeUnauthorized, "this gateway does not know the API key. Set E2B_API_KEY to the key its operator gave you; a key from e2b.dev is not accepted here.")
+		return c.suspect(refusal.New(refusal.CodeUnauthorized, "this gateway does not know the API key. Set E2B_API_KEY to the key its operator gave you; a key from e2b.dev is not accepted here."))
 	}
 	return nil
 }

@@ -4,8 +4,12 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,6 +18,7 @@ import (
 	"github.com/e2bguard/e2bguard/internal/body"
 	"github.com/e2bguard/e2bguard/internal/policy"
 	"github.com/e2bguard/e2bguard/internal/redact"
+	"github.com/e2bguard/e2bguard/internal/seal"
 )
 
 // Config is everything a Gateway needs. New checks it and reports every problem
@@ -23,6 +28,12 @@ type Config struct {
 	// Clients are the keys the gateway gives out (vault mode). None: clients
 	// bring their own E2B key (pass-through).
 	Clients []Client
+	// Seal makes and opens the tokens that clients get in place of E2B's (vault
+	// mode).
+	Seal *seal.Sealer
+	// UnboundUploads takes signed upload URLs that name no path, with which any
+	// file of the sandbox can be written.
+	UnboundUploads bool
 	// PublicDomain is the domain whose <port>-<id>.<domain> and api.<domain>
 	// names point at the gateway; "" for the URL form only.
 	PublicDomain string
@@ -57,8 +68,26 @@ type Upstream struct {
 	Transport http.RoundTripper
 }
 
-// Client is a gateway key and the name it goes by in logs.
+// Client is a gateway key and the name it goes by in logs and on its sandboxes.
 type Client struct {
 	Name string
-	Key  redact.Secret
+	// Key is what the client sends, or HashPrefix and the hexadecimal SHA-256 of
+	// it.
+	Key redact.Secret
+}
+
+// HashPrefix starts a client's key that is given as its hash.
+const HashPrefix = "sha256:"
+
+// Digest is the SHA-256 of what the client sends.
+func (c Client) Digest() ([sha256.Size]byte, error) {
+	hash, hashed := strings.CutPrefix(c.Key.Reveal(), HashPrefix)
+	if !hashed {
+		return sha256.Sum256([]byte(c.Key.Reveal())), nil
+	}
+	b, err := hex.DecodeString(hash)
+	if err != nil || len(b) != sha256.Size {
+		return [sha256.Size]byte{}, fmt.Errorf("the key of client %q starts with %s, but 64 hexadecimal digits do not follow", c.Name, HashPrefix)
+	}
+	return [sha256.Size]byte(b), nil
 }

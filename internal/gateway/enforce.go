@@ -56,6 +56,11 @@ func (c *call) enforceControl() *refusal.Refusal {
 	if ref := c.ageLifetime(&p.Limits); ref != nil {
 		return ref
 	}
+	if c.g.vault() {
+		if ref := c.msg.(controlMessage).Stamp(c.client); ref != nil {
+			return ref
+		}
+	}
 	changes, ref := c.msg.(controlMessage).Enforce(p)
 	c.changes = append(c.changes, changes...)
 	c.r.Header.Set("Content-Type", "application/json")

@@ -39,10 +39,21 @@ func (c *call) filter(resp *http.Response) error {
 	if c.target.Plane != route.Port {
 		resp.Header.Set("E2b-Guard", c.guardHeader())
 	}
-	if c.op.filter == nil || resp.StatusCode >= http.StatusBadRequest {
+	if resp.StatusCode >= http.StatusBadRequest {
 		return nil
 	}
-	return c.op.filter(c, resp)
+	if c.op.vaultFilter != nil && c.g.vault() {
+		return c.op.vaultFilter(c, resp)
+	}
+	if c.op.filter != nil {
+		return c.op.filter(c, resp)
+	}
+	return nil
+}
+
+// filtered reports whether the response is looked at.
+func (c *call) filtered() bool {
+	return c.op.filter != nil || c.op.vaultFilter != nil && c.g.vault()
 }
 
 // guardHeader tells the client that the call passed the guard, under which id,
@@ -115,14 +126,17 @@ func takeAnswer(resp *http.Response) ([]byte, error) {
 }
 
 // learnSandboxes keeps what an answer says of sandboxes (who made them, the
-// token that opens their ports), and points the client at the gateway's own
-// domain, so that the host names its SDK builds stay inside.
+// tokens that open them), seals the tokens, and points the client at the
+// gateway's own domain, so that the host names its SDK builds stay inside.
 func (c *call) learnSandboxes(resp *http.Response) error {
 	b, err := takeAnswer(resp)
 	if err != nil {
 		return err
 	}
 	answer, err := control.DecodeAnswer(b)
+	if err != nil && c.g.vault() {
+		return refuseAnswer(err)
+	}
 	if err != nil {
 		// The sandbox may be running: its answer is the client's only handle on
 		// it, so it is passed, and only the ports stay shut.
@@ -135,19 +149,28 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 			c.learn(info, resp.StatusCode)
 		}
 	}
-	if domain := c.g.cfg.PublicDomain; domain != "" {
+	domain := c.g.cfg.PublicDomain
+	if domain != "" {
 		answer.SetDomain(domain)
+	}
+	if c.g.vault() {
+		answer.SetTokens(c.sealTokens)
+		answer.HideOwner()
+	}
+	if domain != "" || c.g.vault() {
 		replaceBody(resp, answer.Encode())
 	}
 	return nil
 }
 
 func (c *call) learn(info control.SandboxInfo, status int) {
-	sb := sandbox{client: c.client, trafficToken: redact.NewSecret(info.TrafficToken), started: time.Now()}
+	sb := sandbox{
+		client: c.client, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: true,
+		trafficToken: redact.NewSecret(info.TrafficToken), started: time.Now(),
+	}
 	// A connect that answers 200 found the sandbox running; 201 woke it.
 	if c.target.Row.Operation == route.SandboxConnect && status == http.StatusOK {
-		old, _ := c.g.state.lookup(info.ID)
-		sb.started = old.started
+		sb.started = time.Time{}
 	}
 	c.g.state.remember(info.ID, sb)
 }

@@ -147,11 +147,9 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		}
 	} else {
 		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox
-		if token := c.sandbox.trafficToken; !token.IsZero() && c.target.Port != route.PortEnvd {
-			h.Set("E2b-Traffic-Access-Token", token.Reveal())
-		}
+		c.setTokens(h)
 	}
-	if c.op.filter != nil {
+	if c.filtered() {
 		h.Del("Accept-Encoding") // what is filtered must be readable
 		h.Del("Connect-Accept-Encoding")
 	}

@@ -24,7 +24,7 @@ func TestVaultModeSwapsTheKey(t *testing.T) {
 		"as the CLI sends it": headers("Authorization", "Bearer e2b_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := h.do(t, "GET", "/v2/sandboxes", header, nil)
+			got := h.do(t, "GET", "/v2/templates", header, nil)
 			require.Equal(t, 200, got.Status, got.Body)
 			all := h.reached()
 			last := all[len(all)-1]
@@ -61,7 +61,7 @@ func TestPassThroughKeepsTheClientsKey(t *testing.T) {
 
 func TestDataPlaneNeverSeesAPIKeys(t *testing.T) {
 	h := newHouse(t, nil, vault)
-	got := h.do(t, "GET", "/health", toSandbox("49983", "X-API-KEY", "e2b_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "E2b-Guard-Trust", "yes"), nil)
+	got := h.do(t, "GET", "/health", toSandbox("49983", "X-Access-Token", sealedEnvd("isbx1", "team-a", "ea_1"), "X-API-KEY", "e2b_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "E2b-Guard-Trust", "yes"), nil)
 	require.Equal(t, 200, got.Status, got.Body)
 	seen := h.reached()[0]
 	require.Empty(t, seen.Header["X-Api-Key"])

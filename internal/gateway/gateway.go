@@ -3,15 +3,18 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/e2bguard/e2bguard/internal/body"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
@@ -30,6 +33,21 @@ type Gateway struct {
 	fwd    *forwarder
 	masker *redact.Masker
 	log    *zap.Logger
+
+	// clients and their names; empty in pass-through mode.
+	clients []knownClient
+	names   map[string]struct{}
+	// lookups are the questions to E2B who made a sandbox.
+	lookups     singleflight.Group
+	lookupSlots chan struct{}
+	// matching is held while a signed URL's sandbox is searched for.
+	matching sync.Mutex
+}
+
+// knownClient is a client by the digest of its key.
+type knownClient struct {
+	name   string
+	digest [sha256.Size]byte
 }
 
 // New checks the configuration, reports every problem in it at once, and
@@ -48,7 +66,15 @@ func New(cfg Config) (*Gateway, error) {
 	if err := errors.Join(err, cfg.validate()); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, masker: redact.NewMasker(cfg.secrets()...)}
+	g := &Gateway{
+		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, masker: redact.NewMasker(cfg.secrets()...),
+		names: map[string]struct{}{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
+	}
+	for _, client := range cfg.Clients {
+		digest, _ := client.Digest() // checked above
+		g.clients = append(g.clients, knownClient{client.Name, digest})
+		g.names[client.Name] = struct{}{}
+	}
 	g.fwd, err = newForwarder(g)
 	return g, err
 }
@@ -66,22 +92,31 @@ func (c Config) validate() error {
 	if len(c.Clients) > 0 && c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("client keys need the upstream's api_key: they stand for it"))
 	}
+	if len(c.Clients) > 0 && c.Seal == nil {
+		problems = append(problems, errors.New("client keys need a seal key: what clients get in place of E2B's access tokens is sealed with it"))
+	}
 	if len(c.Clients) == 0 && !c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
 	}
-	names := make(map[string]string, len(c.Clients))
+	upstream := sha256.Sum256([]byte(c.Upstream.APIKey.Reveal()))
+	names := make(map[[sha256.Size]byte]string, len(c.Clients))
 	for _, client := range c.Clients {
-		key := client.Key.Reveal()
-		switch other, taken := names[key]; {
+		digest, err := client.Digest()
+		switch other, taken := names[digest]; {
+		case err != nil:
+			problems = append(problems, err)
+			continue
+		case client.Name == "":
+			problems = append(problems, errors.New("a client has no name"))
 		case client.Key.IsZero():
 			// Whoever sends no key would be this client.
 			problems = append(problems, fmt.Errorf("client %q has an empty key", client.Name))
-		case client.Key.Equal(c.Upstream.APIKey.Reveal()):
+		case digest == upstream:
 			problems = append(problems, fmt.Errorf("the key of client %q is the upstream's api_key, which must not leave the gateway", client.Name))
 		case taken:
 			problems = append(problems, fmt.Errorf("clients %q and %q have the same key, so they cannot be told apart", other, client.Name))
 		}
-		names[key] = client.Name
+		names[digest] = client.Name
 	}
 	return errors.Join(problems...)
 }
@@ -90,7 +125,9 @@ func (c Config) validate() error {
 func (c Config) secrets() []redact.Secret {
 	all := []redact.Secret{c.Upstream.APIKey}
 	for _, client := range c.Clients {
-		all = append(all, client.Key)
+		if !strings.HasPrefix(client.Key.Reveal(), HashPrefix) {
+			all = append(all, client.Key)
+		}
 	}
 	return all
 }

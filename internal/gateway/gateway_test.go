@@ -95,6 +95,7 @@ func newHouse(t *testing.T, upstream http.HandlerFunc, edit func(*Config)) *hous
 			Header: r.Header.Clone(), Body: b, ContentLength: r.ContentLength,
 		})
 		h.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(b))
 		if upstream != nil {
 			upstream(w, r)
 			return
@@ -212,6 +213,7 @@ func vault(cfg *Config) {
 		{Name: "team-a", Key: redact.NewSecret("e2b_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")},
 		{Name: "team-b", Key: redact.NewSecret("e2b_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")},
 	}
+	cfg.Seal = testSealer("11")
 }
 
 func gzipped(t *testing.T, s string) []byte {

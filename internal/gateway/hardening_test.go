@@ -117,6 +117,8 @@ func TestClientKeysMustBeKeys(t *testing.T) {
 		"empty":          {{Name: "a"}},
 		"the upstream's": {{Name: "a", Key: key}},
 		"twice the same": {{Name: "a", Key: redact.NewSecret("e2b_aa")}, {Name: "b", Key: redact.NewSecret("e2b_aa")}},
+		"and its hash":   {{Name: "a", Key: redact.NewSecret("e2b_aa")}, {Name: "b", Key: redact.NewSecret("sha256:" + hashOf("e2b_aa"))}},
+		"a bad hash":     {{Name: "a", Key: redact.NewSecret("sha256:xyz")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newGateway(t, "http://upstream.invalid").cfg
@@ -632,12 +634,12 @@ func TestReasonsAreShortAndHoldNoSecret(t *testing.T) {
 		"/process.Process/Start":           string(frame(`{"process":{"cmd":"ls"}}`)),
 		"/" + strings.Repeat("x", 100_000): "",
 	} {
-		got := h.do(t, "POST", path, startHeaders(), strings.NewReader(body))
+		got := h.do(t, "POST", path, startHeaders("X-Access-Token", sealedEnvd("isbx1", "team-a", "ea_1")), strings.NewReader(body))
 		require.Less(t, len(got.Body), 8<<10)
 		require.NotContains(t, got.Body, key)
 		require.True(t, json.Valid([]byte(got.Body[strings.IndexByte(got.Body, '{'):])))
 	}
-	got := h.do(t, "POST", "/filesystem.Filesystem/Remove", toSandbox("49983", "Content-Type", "application/json"), strings.NewReader(`{"path":"/`+strings.Repeat("x", 1<<20)+`"}`))
+	got := h.do(t, "POST", "/filesystem.Filesystem/Remove", toSandbox("49983", "Content-Type", "application/json", "X-Access-Token", sealedEnvd("isbx1", "team-a", "ea_1")), strings.NewReader(`{"path":"/`+strings.Repeat("x", 1<<20)+`"}`))
 	require.Equal(t, 403, got.Status)
 	for _, e := range h.log.All() {
 		text := zapText(e.ContextMap())

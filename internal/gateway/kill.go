@@ -51,11 +51,12 @@ func (c *call) sendKill(ctx context.Context, pid uint32) error {
 	}
 	route.Target{Sandbox: c.target.Sandbox, Port: c.target.Port}.SetHeaders(req.Header)
 	req.Header.Set("Content-Type", "application/json")
-	for _, name := range []string{"X-Access-Token", "Authorization"} {
+	for _, name := range []string{headerEnvdToken, "Authorization"} {
 		if v := c.r.Header.Get(name); v != "" {
 			req.Header.Set(name, v)
 		}
 	}
+	c.setTokens(req.Header)
 	resp, err := c.g.fwd.data.RoundTrip(req)
 	if err != nil {
 		return err

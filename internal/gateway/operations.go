@@ -22,28 +22,31 @@ type operation struct {
 	// enforce edits call.msg and the headers.
 	enforce func(*call) *refusal.Refusal
 	// filter treats the upstream's response; the response is not looked at
-	// without one.
-	filter func(*call, *http.Response) error
+	// without one. vaultFilter takes its place in vault mode.
+	filter, vaultFilter func(*call, *http.Response) error
+	// narrow makes a call be about the client's own sandboxes, in vault mode. Rows
+	// whose path names a sandbox need none.
+	narrow func(*call) *refusal.Refusal
 }
 
 // operations has an entry for every row that is not simply passed or refused.
 var operations = map[route.Operation]operation{
 	route.SandboxCreate: {
 		sees:     "environment variables that are code",
-		enforced: "lifetime, network, template, persistence, secure, public traffic off",
-		filtered: "sandbox remembered, domain",
+		enforced: "lifetime, network, template, persistence, secure, public traffic off, owner",
+		filtered: "sandbox remembered, tokens sealed, domain",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxConnect: {
-		enforced: "lifetime", filtered: "sandbox remembered, domain",
+		enforced: "lifetime", filtered: "sandbox remembered, tokens sealed, domain",
 		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxResume: {
-		enforced: "lifetime, persistence", filtered: "sandbox remembered, domain",
+		enforced: "lifetime, persistence", filtered: "sandbox remembered, tokens sealed, domain",
 		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxFork: {
-		enforced: "lifetime, persistence", filtered: "sandboxes remembered, domain",
+		enforced: "lifetime, persistence", filtered: "sandboxes remembered, tokens sealed, domain",
 		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
 	},
 	route.SandboxPause: {
@@ -62,7 +65,14 @@ var operations = map[route.Operation]operation{
 		enforced: "lifetime",
 		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
-	route.SandboxInfo: {filtered: "domain", filter: (*call).learnSandboxes},
+	route.SandboxInfo: {filtered: "tokens sealed, domain", filter: (*call).learnSandboxes},
+	route.SandboxKill: {filtered: "sandbox forgotten", vaultFilter: (*call).forgetSandbox},
+	route.SandboxList: {
+		enforced: "with client keys: the client's own sandboxes", filtered: "with client keys: the client's own sandboxes, tokens sealed",
+		narrow: (*call).narrowList, vaultFilter: (*call).filterSandboxes,
+	},
+	route.SandboxMetricsList: {filtered: "with client keys: the client's own sandboxes", vaultFilter: (*call).filterMetrics},
+	route.SnapshotList:       {enforced: "with client keys: a sandbox of the client's own", narrow: (*call).narrowSnapshots},
 	route.SandboxNetwork: {
 		enforced: "network",
 		read:     (*call).readControl, enforce: (*call).enforceControl,

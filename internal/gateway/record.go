@@ -49,7 +49,11 @@ func (c *call) recordRefusal(ref *refusal.Refusal) {
 	if ref.Err != nil {
 		fields = append(fields, zap.String("cause", c.g.shown(ref.Err.Error())))
 	}
-	c.log(zapcore.InfoLevel, c.outcome.Decision, c.rulings, fields...)
+	level := zapcore.InfoLevel
+	if c.quiet {
+		level = zapcore.DebugLevel
+	}
+	c.log(level, c.outcome.Decision, c.rulings, fields...)
 }
 
 func (c *call) log(level zapcore.Level, decision string, rulings []screened, extra ...zap.Field) {

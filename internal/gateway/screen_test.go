@@ -173,7 +173,7 @@ func TestDecisionLineHoldsNoSecret(t *testing.T) {
 		vault(cfg)
 		cfg.Guard = leaky
 	})
-	h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "curl -d "+key))
+	h.do(t, "POST", "/process.Process/Start", startHeaders("X-Access-Token", sealedEnvd("isbx1", "team-a", "ea_1")), command(t, "curl -d "+key))
 	require.NotZero(t, h.log.Len())
 	for _, e := range h.log.All() {
 		for k, v := range e.ContextMap() {

@@ -9,16 +9,27 @@ import (
 )
 
 // sandboxesKept bounds what is remembered about sandboxes; the oldest unused
-// are forgotten first, which costs a forgotten one nothing but its traffic
-// token.
+// are forgotten first, and looked up again where that is possible.
 const sandboxesKept = 100_000
+
+// sandboxesSearched bounds the search for the sandbox that a signature is from:
+// it costs about 6 µs for each.
+const sandboxesSearched = 10_000
 
 // State is what must outlive a reload of the configuration: what is known about
 // running sandboxes. It is safe for concurrent use.
 type State struct {
 	sandboxes *lru.Cache[string, sandbox]
 	contexts  *lru.Cache[contextKey, string]
+	// missing holds until when a sandbox is taken for none of this gateway's
+	// without asking E2B again.
+	missing  *lru.Cache[string, time.Time]
+	suspects *suspects
 }
+
+// missingFor is short, so that a client that is added, or a sandbox that another
+// replica has made, is soon known.
+const missingFor = 10 * time.Second
 
 // contextKey names a context of the code interpreter.
 type contextKey struct{ sandbox, id string }
@@ -27,6 +38,10 @@ type contextKey struct{ sandbox, id string }
 type sandbox struct {
 	// client is the name of the client that created or connected it.
 	client string
+	// envdToken is E2B's token for envd, if envdKnown; it may be known that there
+	// is none.
+	envdToken redact.Secret
+	envdKnown bool
 	// trafficToken opens its ports; the gateway supplies it, because every
 	// sandbox is created with public traffic off.
 	trafficToken redact.Secret
@@ -36,7 +51,10 @@ type sandbox struct {
 
 // NewState returns an empty State.
 func NewState() *State {
-	return &State{sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string]()}
+	return &State{
+		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string](), missing: newCache[string, time.Time](),
+		suspects: newSuspects(),
+	}
 }
 
 func newCache[K comparable, V any]() *lru.Cache[K, V] {
@@ -47,11 +65,41 @@ func newCache[K comparable, V any]() *lru.Cache[K, V] {
 	return cache
 }
 
+// remember adds to what is known of a sandbox: no source of knowledge has all of
+// it.
 func (s *State) remember(id string, sb sandbox) {
-	if old, ok := s.sandboxes.Peek(id); ok && sb.trafficToken.IsZero() {
-		sb.trafficToken = old.trafficToken // not every answer carries it
+	if old, known := s.sandboxes.Peek(id); known {
+		if sb.trafficToken.IsZero() {
+			sb.trafficToken = old.trafficToken
+		}
+		if !sb.envdKnown {
+			sb.envdToken, sb.envdKnown = old.envdToken, old.envdKnown
+		}
+		if sb.started.IsZero() {
+			sb.started = old.started
+		}
 	}
 	s.sandboxes.Add(id, sb)
+}
+
+func (s *State) forget(id string) { s.sandboxes.Remove(id) }
+
+// find returns the sandbox that is the one, searching those used last.
+func (s *State) find(is func(id string, sb sandbox) bool) (string, sandbox, bool) {
+	ids := s.sandboxes.Keys() // the latest used last
+	for i := len(ids) - 1; i >= max(0, len(ids)-sandboxesSearched); i-- {
+		if sb, known := s.sandboxes.Peek(ids[i]); known && is(ids[i], sb) {
+			return ids[i], sb, true
+		}
+	}
+	return "", sandbox{}, false
+}
+
+func (s *State) miss(id string) { s.missing.Add(id, time.Now().Add(missingFor)) }
+
+func (s *State) isMissing(id string) bool {
+	until, ok := s.missing.Get(id)
+	return ok && time.Now().Before(until)
 }
 
 func (s *State) lookup(id string) (sandbox, bool) { return s.sandboxes.Get(id) }

@@ -66,7 +66,7 @@ func TestTenantsAtOnceShareNothing(t *testing.T) {
 		for i := range each {
 			wg.Go(func() {
 				// Both teams send the same commands, twice each.
-				header := startHeaders("E2b-Sandbox-Id", "i"+team)
+				header := startHeaders("E2b-Sandbox-Id", "i"+team, "X-Access-Token", sealedEnvd("i"+team, "team-"+team, ""))
 				got := h.do(t, "POST", "/process.Process/Start", header, command(t, fmt.Sprintf("echo %d", i/2)))
 				mu.Lock()
 				defer mu.Unlock()

@@ -24,6 +24,10 @@ type Message interface {
 	// it changed. A refusal means that an edit would have made the call do
 	// something else than it says.
 	Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal)
+	// Stamp writes into a sandbox that is about to be made which client asks for
+	// it; the client can neither write nor read the stamp. It does nothing to
+	// other operations.
+	Stamp(owner string) *refusal.Refusal
 	// Encode returns the JSON to forward; nothing where the client sent no body
 	// and none is needed.
 	Encode() []byte
@@ -36,6 +40,7 @@ type spec struct {
 	optional bool
 	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
 	subjects func(*message) []guard.Subject
+	stamp    func(*message, string) *refusal.Refusal
 }
 
 // v1 and v2 of create differ in two things: v2 is always secure and has no field
@@ -47,7 +52,7 @@ const createV2 = "/v2/sandboxes"
 const connectV2 = "/v2/sandboxes/{sandboxID}/connect"
 
 var specs = map[route.Operation]spec{
-	route.SandboxCreate:   {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects},
+	route.SandboxCreate:   {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp},
 	route.SandboxConnect:  {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
 	route.SandboxResume:   {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
 	route.SandboxFork:     {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, enforce: (*message).enforceFork},
@@ -108,6 +113,13 @@ func (m *message) Subjects() []guard.Subject {
 
 func (m *message) Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal) {
 	return m.spec.enforce(m, p)
+}
+
+func (m *message) Stamp(owner string) *refusal.Refusal {
+	if m.spec.stamp == nil {
+		return nil
+	}
+	return m.spec.stamp(m, owner)
 }
 
 func (m *message) Encode() []byte {

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
@@ -19,8 +20,10 @@ type SandboxInfo struct {
 	// wrap them before they come near a log.
 	EnvdToken    string
 	TrafficToken string
-	// EndAt is when the sandbox ends.
-	EndAt time.Time
+	// StartedAt is when the sandbox began, EndAt when it ends.
+	StartedAt, EndAt time.Time
+	// Owner is the client that the gateway stamped on the sandbox; "" if none.
+	Owner string
 }
 
 // Answer is what E2B says of sandboxes: of one, or of several.
@@ -38,6 +41,50 @@ func (a *Answer) Sandboxes() []SandboxInfo { return a.infos }
 func (a *Answer) SetDomain(domain string) {
 	for _, o := range a.sandboxes {
 		o.Set("domain", domain)
+	}
+}
+
+// SetTokens replaces the access tokens of every sandbox by what choose returns
+// for it; "" leaves the token out. What else looks like a credential is left out
+// too: E2B would have to be newer than this code to send it.
+func (a *Answer) SetTokens(choose func(SandboxInfo) (envd, traffic string)) {
+	for i, o := range a.sandboxes {
+		for _, name := range o.Keys() {
+			if strings.HasSuffix(strings.ToLower(name), "token") {
+				o.Delete(name)
+			}
+		}
+		envd, traffic := choose(a.infos[i])
+		if envd != "" {
+			o.Set("envdAccessToken", envd)
+		}
+		if traffic != "" {
+			o.Set("trafficAccessToken", traffic)
+		}
+	}
+}
+
+// Keep leaves only those sandboxes of a list for which it is told to.
+func (a *Answer) Keep(keep func(SandboxInfo) bool) {
+	if _, isList := a.value.([]any); !isList {
+		return
+	}
+	kept, sandboxes, infos := []any{}, a.sandboxes[:0:0], a.infos[:0:0]
+	for i, info := range a.infos {
+		if keep(info) {
+			kept, sandboxes, infos = append(kept, a.sandboxes[i]), append(sandboxes, a.sandboxes[i]), append(infos, info)
+		}
+	}
+	a.value, a.sandboxes, a.infos = kept, sandboxes, infos
+}
+
+// HideOwner takes the gateway's stamp out of the metadata of every sandbox.
+func (a *Answer) HideOwner() {
+	for _, o := range a.sandboxes {
+		metadata, _ := o.Get("metadata")
+		if m, ok := metadata.(*strictjson.Object); ok {
+			m.Delete(ownerKey)
+		}
 	}
 }
 
@@ -98,12 +145,15 @@ func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
 	if info.ID == "" {
 		return SandboxInfo{}, errors.New("there is no sandboxID")
 	}
-	if end, ok := getText(o, "endAt"); ok {
-		t, err := time.Parse(time.RFC3339, end)
-		if err != nil {
-			return SandboxInfo{}, fmt.Errorf("reading endAt: %w", err)
+	for name, to := range map[string]*time.Time{"startedAt": &info.StartedAt, "endAt": &info.EndAt} {
+		if text, ok := getText(o, name); ok {
+			t, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				return SandboxInfo{}, fmt.Errorf("reading %s: %w", name, err)
+			}
+			*to = t
 		}
-		info.EndAt = t
 	}
+	info.Owner = owner(o)
 	return info, nil
 }

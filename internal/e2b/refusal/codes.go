@@ -47,6 +47,7 @@ var codes = map[Code]rendering{
 	CodeDeadline:      deadlineExceeded,
 	CodeUnsupported:   unimplemented,
 	CodeUnauthorized:  unauthenticated,
+	CodeNotFound:      unavailable.statuses(0, 0, http.StatusBadGateway), // as E2B's edge tells of a sandbox that is gone
 	CodeOverload:      resourceExhausted.after(time.Second),
 	CodeUpstream:      internal.statuses(0, http.StatusInternalServerError, 0),
 	CodeUpstreamIdle:  unavailable.statuses(0, http.StatusInternalServerError, 0),

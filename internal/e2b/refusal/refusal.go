@@ -21,7 +21,8 @@ const (
 	CodeTimeout       Code = "read_timeout"   // the client's body did not arrive in time
 	CodeDeadline      Code = "deadline"       // the client's own deadline had passed
 	CodeUnsupported   Code = "unsupported"    // an encoding or protocol we do not speak
-	CodeUnauthorized  Code = "unauthorized"   // no or wrong gateway key
+	CodeUnauthorized  Code = "unauthorized"   // no or wrong key or token
+	CodeNotFound      Code = "not_found"      // no such sandbox, or none of this client's
 	CodeGuardFailed   Code = "guard_failed"   // no verdict, so no run
 	CodeOverload      Code = "overload"       // our own limits; retry later
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
@@ -75,6 +76,7 @@ var statuses = map[Code]int{
 	CodeDeadline:      http.StatusRequestTimeout,
 	CodeUnsupported:   http.StatusUnsupportedMediaType,
 	CodeUnauthorized:  http.StatusUnauthorized,
+	CodeNotFound:      http.StatusNotFound,
 	CodeGuardFailed:   http.StatusForbidden,
 	CodeOverload:      http.StatusTooManyRequests,
 	CodeUpstream:      http.StatusBadGateway,

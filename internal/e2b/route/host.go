@@ -191,9 +191,8 @@ func canonicalDomain(domain string) string {
 	return strings.ToLower(strings.Trim(domain, "."))
 }
 
-// oldSDKs is the sentence for requests without routing headers (the file client
-// of older SDKs, and signed URLs in URL form, which carry no sandbox id at all).
-const oldSDKs = "The file client of old E2B JavaScript SDKs omits them when E2B_SANDBOX_URL is set: update the SDK. Signed upload and download URLs never carry them: they need E2B_DOMAIN, or the gateway's public_domain, so that the host name says which sandbox is meant"
+// oldSDKs is the sentence for requests without routing headers.
+const oldSDKs = "The file client of old E2B JavaScript SDKs omits them when E2B_SANDBOX_URL is set: update the SDK, or set E2B_DOMAIN (the gateway's public_domain), so that the host name says which sandbox is meant"
 
 func missingHeader(name string) *refusal.Refusal {
 	return unroutable("the request has no header " + name + ", so no sandbox can be told from it. " + oldSDKs)

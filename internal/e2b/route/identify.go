@@ -125,6 +125,9 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 	e := lookup(t.Plane, r.Method, segs)
 	if e == nil || !servedAsWritten(t.Plane, raw, e) {
 		if t.Plane == Control {
+			if signed, ok := identifySigned(r, raw, segs); ok {
+				return signed, nil
+			}
 			if guess := guessPlane(r.URL.Path); guess != Control {
 				return Target{Plane: guess}, unroutable("the request names no sandbox. On this host the headers " + HeaderSandboxID + " and " + HeaderSandboxPort + " do. " + oldSDKs)
 			}
@@ -148,6 +151,16 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 		return t, unknown(t.Plane, r)
 	}
 	return t, nil
+}
+
+// identifySigned knows a signed URL in URL form. It names no sandbox: which one
+// is meant only the holder of the tokens can tell, by the signature.
+func identifySigned(r *http.Request, raw string, segs []string) (Target, bool) {
+	e := lookup(Files, r.Method, segs)
+	if e == nil || e.Operation != FilesRead && e.Operation != FilesWrite || !servedAsWritten(Files, raw, e) || !r.URL.Query().Has("signature") {
+		return Target{}, false
+	}
+	return Target{Plane: Files, Port: PortEnvd, Path: e.Pattern, RawPath: e.Pattern, Row: e.Row}, true
 }
 
 // identifyPreflight lets a browser ask whether it may ask. A preflight has no
@@ -250,9 +263,8 @@ func checkParams(params map[string]string) *refusal.Refusal {
 	for name, value := range params {
 		switch name {
 		case "sandboxID":
-			// E2B takes "<id>-<client id>" too, and ignores what follows the dash.
-			id, client, _ := strings.Cut(value, "-")
-			if !validID(id) || strings.Contains(client, "-") {
+			id, ok := SandboxID(value)
+			if !ok {
 				return refusal.New(refusal.CodeInvalid, "e2bguard could not read this request: "+quote(value)+" is no sandbox id. An id is lower-case letters and digits.")
 			}
 			params[name] = id
@@ -269,6 +281,13 @@ func checkParams(params map[string]string) *refusal.Refusal {
 		}
 	}
 	return nil
+}
+
+// SandboxID returns the id in a text that names a sandbox: E2B takes
+// "<id>-<client id>" too, and ignores what follows the dash.
+func SandboxID(text string) (string, bool) {
+	id, client, _ := strings.Cut(text, "-")
+	return id, validID(id) && !strings.Contains(client, "-")
 }
 
 // ambiguous reports whether a server that decodes the whole path before it

@@ -130,7 +130,7 @@ func TestFilesWithoutRoutingNameTheHeadersAndWhoOmitsThem(t *testing.T) {
 	require.NotNil(t, ref)
 	assert.Equal(t, http.StatusBadRequest, ref.Status)
 	assert.Equal(t, Files, got.Plane, "the answer must be one that a file client reads")
-	for _, want := range []string{HeaderSandboxID, HeaderSandboxPort, "old E2B JavaScript SDKs", "Signed upload and download URLs", "public_domain"} {
+	for _, want := range []string{HeaderSandboxID, HeaderSandboxPort, "old E2B JavaScript SDKs", "public_domain"} {
 		assert.Contains(t, ref.Reason, want)
 	}
 
@@ -330,4 +330,37 @@ func TestOddRequestTargetsAreRefused(t *testing.T) {
 	got, ref := Identify(absolute, "")
 	require.Nil(t, ref)
 	assert.Equal(t, EnvdHealth, got.Row.Operation)
+}
+
+// A signed URL in URL form names no sandbox (e2b-dev/E2B#1158): which one is
+// meant is for the holder of the tokens to find.
+func TestSignedURLsNeedNoSandbox(t *testing.T) {
+	for method, op := range map[string]Operation{"GET": FilesRead, "POST": FilesWrite} {
+		got, ref := Identify(request(method, "/files?path=a&signature=v1_x", "127.0.0.1:8080"), "")
+		require.Nil(t, ref)
+		assert.Equal(t, Files, got.Plane)
+		assert.Equal(t, op, got.Row.Operation)
+		assert.Empty(t, got.Sandbox)
+		assert.Equal(t, uint16(PortEnvd), got.Port)
+		assert.Equal(t, "/files", got.Path)
+		assert.Equal(t, "/files", got.RawPath)
+	}
+	for _, target := range []string{"/files?path=a", "/files?path=a&Signature=v1_x", "/files/compose?signature=v1_x", "/%66iles?signature=v1_x", "/files/?signature=v1_x"} {
+		_, ref := Identify(request("GET", target, "127.0.0.1:8080"), "")
+		require.NotNil(t, ref, target)
+	}
+	_, ref := Identify(request("DELETE", "/files?signature=v1_x", "127.0.0.1:8080"), "")
+	require.NotNil(t, ref)
+}
+
+func TestSandboxID(t *testing.T) {
+	for text, want := range map[string]string{"isbx1": "isbx1", "isbx1-6532622b": "isbx1", "isbx1-": "isbx1"} {
+		id, ok := SandboxID(text)
+		assert.True(t, ok, text)
+		assert.Equal(t, want, id)
+	}
+	for _, text := range []string{"", "-x", "ISBX", "a/b", "a-b-c", "../x"} {
+		_, ok := SandboxID(text)
+		assert.False(t, ok, text)
+	}
 }

@@ -71,8 +71,10 @@ type Row struct {
 // Identify. Later steps and the upstream see these values, never the client's
 // raw host or headers.
 type Target struct {
-	Plane   Plane
-	Sandbox string // "" on the control plane
+	Plane Plane
+	// Sandbox is "" on the control plane, and on the plane Files for a signed URL
+	// that names none.
+	Sandbox string
 	Port    uint16 // 0 on the control plane
 	// Path is decoded and cleaned; RawPath is its canonical escaped form, which
 	// is what is forwarded.

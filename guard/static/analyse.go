@@ -16,6 +16,7 @@ type analysis struct {
 	subject    guard.Subject
 	cwd        string
 	budget     *effect.Budget
+	memory     *memory
 	effects    []effect.Effect
 	notes      []effect.Note
 	normalized []string
@@ -43,8 +44,8 @@ func (p position) of(s effect.Span) effect.Span {
 	return effect.Span{Start: s.Start + p.offset, End: s.End + p.offset}
 }
 
-func analyse(s guard.Subject, budget *effect.Budget) *analysis {
-	a := &analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget}
+func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
+	a := &analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget, memory: m}
 
 	switch {
 	case s.Kind == guard.KindFile:

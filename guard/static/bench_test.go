@@ -1,6 +1,7 @@
 package static
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -143,7 +144,7 @@ func BenchmarkReview(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 
 				for b.Loop() {
-					g.Inspect(s)
+					_, _ = g.Review(context.Background(), s)
 				}
 
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000*1024/float64(len(text)), "µs/KB")
@@ -160,7 +161,7 @@ func BenchmarkParallel(b *testing.B) {
 	b.SetBytes(int64(len(s.Text)))
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			g.Inspect(s)
+			_, _ = g.Review(context.Background(), s)
 		}
 	})
 }
@@ -175,7 +176,7 @@ func BenchmarkHostile(b *testing.B) {
 
 			b.Run(lang+"/"+p, func(b *testing.B) {
 				for b.Loop() {
-					g.Inspect(s)
+					_, _ = g.Review(context.Background(), s)
 				}
 			})
 		}

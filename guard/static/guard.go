@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -127,16 +128,51 @@ func (g *Guard) Review(ctx context.Context, s guard.Subject) (guard.Verdict, err
 	}
 
 	start := time.Now()
-	f := g.Inspect(s)
+	m, _ := memories.Get().(*memory)
+	f := g.guarded(s, func() *analysis {
+		budget := effect.NewBudget(g.opts.MaxSteps)
+		budget.Lend(m.effects)
+
+		return analyse(s, budget, m)
+	})
 	v := f.Verdict()
+	m.keep(f.Effects)
 	v.Took = time.Since(start)
 
 	return v, nil
 }
 
+// memory is what one review passes on to the next.
+type memory struct {
+	effects []effect.Effect
+	facts   []fact
+}
+
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// maxKept bounds how many effects' memory is kept.
+const maxKept = 1024
+
+// keep takes a review's memory back. Nothing of the text stays in it.
+func (m *memory) keep(effects []effect.Effect) {
+	if cap(effects) > maxKept || cap(m.facts) > maxKept {
+		return
+	}
+
+	if cap(effects) > 0 {
+		clear(effects)
+		m.effects = effects[:0]
+	}
+
+	clear(m.facts)
+	m.facts = m.facts[:0]
+
+	memories.Put(m)
+}
+
 // Inspect judges one subject and tells all that was seen.
 func (g *Guard) Inspect(s guard.Subject) Findings {
-	return g.guarded(s, func() *analysis { return analyse(s, effect.NewBudget(g.opts.MaxSteps)) })
+	return g.guarded(s, func() *analysis { return analyse(s, effect.NewBudget(g.opts.MaxSteps), &memory{}) })
 }
 
 // guarded turns the result of an analysis into findings.

@@ -1,6 +1,7 @@
 package static
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -106,9 +107,10 @@ func RuleByID(id string) (Rule, bool) {
 
 // facts are the effects of one subject, arranged for rules.
 type facts struct {
-	a     *analysis
-	all   []fact
-	kinds [64][]int
+	a   *analysis
+	all []fact
+	// first and last are, by kind, the ends of a chain through all.
+	first, last [64]int32
 }
 
 // fact is an effect with what its target means.
@@ -121,15 +123,24 @@ type fact struct {
 	base string
 	// host is what the target of a network effect is.
 	host place.HostClass
+	// next is the next of the kind in facts.all, counted from one; zero ends.
+	next int32
 }
 
 func newFacts(a *analysis) *facts {
-	f := &facts{a: a, all: make([]fact, len(a.effects))}
+	f := &facts{a: a, all: slices.Grow(a.memory.facts, len(a.effects))[:len(a.effects)]}
+	a.memory.facts = f.all
 
 	for i := range a.effects {
 		e := &f.all[i]
-		e.Effect = &a.effects[i]
-		f.kinds[e.Kind] = append(f.kinds[e.Kind], i)
+		*e = fact{Effect: &a.effects[i]}
+		if f.first[e.Kind] == 0 {
+			f.first[e.Kind] = int32(i + 1)
+		} else {
+			f.all[f.last[e.Kind]-1].next = int32(i + 1)
+		}
+
+		f.last[e.Kind] = int32(i + 1)
 
 		switch e.Kind {
 		case effect.Read, effect.Write, effect.Delete, effect.Move, effect.Mode, effect.Link:
@@ -148,13 +159,11 @@ func newFacts(a *analysis) *facts {
 // each calls fn for every effect of the given kinds, kind by kind.
 func (f *facts) each(fn func(e *fact), kinds ...effect.Kind) {
 	for _, k := range kinds {
-		for _, i := range f.kinds[k] {
-			fn(&f.all[i])
+		for i := f.first[k]; i > 0; i = f.all[i-1].next {
+			fn(&f.all[i-1])
 		}
 	}
 }
-
-func (f *facts) has(k effect.Kind) bool { return len(f.kinds[k]) > 0 }
 
 // matching is a rule's match that looks at effects one by one; test returns
 // the detail and whether it matches.

@@ -15,6 +15,7 @@ const (
 type Budget struct {
 	left  int
 	spent int
+	lent  []Effect
 }
 
 // NewBudget gives a budget of so many steps.
@@ -34,3 +35,20 @@ func (b *Budget) Exhausted() bool { return b.left < 0 }
 
 // Spent is the number of steps taken.
 func (b *Budget) Spent() int { return b.spent }
+
+// Lend gives memory that the next caller of Effects uses. A review that ends
+// may so pass its memory on to the next.
+func (b *Budget) Lend(buf []Effect) { b.lent = buf[:0] }
+
+// Effects is an empty list with room for n effects, in lent memory if there is
+// any.
+func (b *Budget) Effects(n int) []Effect {
+	buf := b.lent
+	b.lent = nil
+
+	if cap(buf) >= n {
+		return buf
+	}
+
+	return make([]Effect, 0, n)
+}

@@ -23,7 +23,7 @@ import (
 // script changes to a known directory.
 func Parse(text string, budget *effect.Budget) effect.Result {
 	// Most lines have an effect or two.
-	r := effect.Result{Effects: make([]effect.Effect, 0, 4+min(len(text)/24, 1024))}
+	r := effect.Result{Effects: budget.Effects(4 + min(len(text)/24, 1024))}
 
 	e := newEval(&r, budget)
 	e.text(text)

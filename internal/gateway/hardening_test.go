@@ -218,6 +218,8 @@ func TestSmuggledRequestsDoNotArrive(t *testing.T) {
 	const stat = "POST /filesystem.Filesystem/Stat HTTP/1.1\r\nHost: gw\r\n"
 	const ok = `{"path":"/tmp"}`
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ok), ok)
+	records, subjects := l.mark()
+	n := 0
 	for name, raw := range map[string]string{
 		"length and chunks":            stat + to("Content-Length: 3", "Transfer-Encoding: chunked") + chunk + inner,
 		"chunks and length":            stat + to("Transfer-Encoding: chunked", "Content-Length: 500") + chunk + inner,
@@ -250,17 +252,25 @@ func TestSmuggledRequestsDoNotArrive(t *testing.T) {
 		"a path of only a query":       "POST ?x HTTP/1.1\r\nHost: gw\r\n" + to("Content-Length: 15") + ok + inner,
 		"an authority with a user":     "POST http://a@gw/filesystem.Filesystem/Stat HTTP/1.1\r\nHost: gw\r\n" + to("Content-Length: 15") + ok + inner,
 	} {
+		// Each has a path of its own: a call whose client has left may arrive when
+		// the next is under way.
+		path := fmt.Sprintf("/t%02d", n)
+		raw = strings.ReplaceAll(raw, "/tmp", path)
+		n++
 		t.Run(name, func(t *testing.T) {
-			records, subjects := l.mark()
 			l.sendRaw(t, raw)
 			arrived, saw := l.since(records, subjects)
-			require.LessOrEqual(t, len(arrived), 1)
+			mine := 0
 			for _, r := range arrived {
 				require.Equal(t, "/filesystem.Filesystem/Stat", r.Path)
 				require.Equal(t, l.sandbox, r.Sandbox)
-				require.JSONEq(t, ok, string(r.Body))
-				require.True(t, sawText(saw, "/tmp"))
+				if strings.Contains(string(r.Body), path) {
+					mine++
+					require.JSONEq(t, `{"path":"`+path+`"}`, string(r.Body))
+					require.True(t, sawText(saw, path))
+				}
 			}
+			require.LessOrEqual(t, mine, 1)
 		})
 	}
 }

@@ -50,6 +50,8 @@ func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
 	switch {
 	case s.Kind == guard.KindFile:
 		a.file()
+	case s.Kind == guard.KindTool:
+		a.tool()
 	case s.Kind == guard.KindCode && s.Language == "" && s.Target != "":
 		a.environment()
 	default:

@@ -18,7 +18,8 @@
 // typed into a shell or interpreter. A KindFile subject names in
 // Labels[guard.LabelAction] what happens to Target; Text is the content where
 // something is written. A KindCode subject with a Target and no Language is an
-// environment variable: Target is its name, Text its value.
+// environment variable: Target is its name, Text its value. A KindTool subject's
+// Text is the tool's input: JSON, or words such as "FETCH <url>".
 //
 // Labels[guard.LabelNetwork] == "blocked" makes installs that would hang a
 // block of their own.

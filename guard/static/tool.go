@@ -1,0 +1,108 @@
+package static
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
+)
+
+// toolKeys say what the string below a key of a tool's input is.
+var toolKeys = map[string]string{
+	"command": "bash", "cmd": "bash", "shell": "bash", "bash": "bash", "script": "", "code": "", "python": "python", "javascript": "javascript", "js": "javascript", "sql": "sql", "query": "sql",
+}
+
+// tool judges the input of a tool call: JSON whose strings are commands, code,
+// addresses or paths by the names they stand under, or plain text.
+func (a *analysis) tool() {
+	var input any
+
+	if err := json.Unmarshal([]byte(a.subject.Text), &input); err != nil {
+		a.words(a.subject.Text)
+		a.code(a.subject.Language, a.subject.Text)
+
+		return
+	}
+
+	a.language = "json"
+	a.toolValue("", input, 0)
+}
+
+// maxToolDepth bounds nesting of a tool's input.
+const maxToolDepth = 32
+
+func (a *analysis) toolValue(key string, v any, depth int) {
+	if depth > maxToolDepth || !a.budget.Spend(1) {
+		a.notes = append(a.notes, effect.Note{Kind: effect.NoteDepth, Text: "tool input"})
+
+		return
+	}
+
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			a.toolValue(strings.ToLower(k), v[k], depth+1)
+		}
+	case []any:
+		a.toolList(key, v, depth)
+	case string:
+		a.toolText(key, v)
+	}
+}
+
+// toolList is a list of inputs; under a command's name it is an argument
+// vector.
+func (a *analysis) toolList(key string, list []any, depth int) {
+	words := make([]string, 0, len(list))
+
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			words = append(words, "'"+strings.ReplaceAll(s, "'", `'\''`)+"'")
+		}
+
+		a.toolValue(key, item, depth+1)
+	}
+
+	if lang, ok := toolKeys[key]; ok && lang == "bash" && len(words) == len(list) && len(list) > 1 {
+		a.toolText(key, strings.Join(words, " "))
+	}
+}
+
+func (a *analysis) toolText(key, text string) {
+	n := normalise(text)
+	a.normalized = append(a.normalized, n.changes...)
+	a.words(n.text)
+
+	lang, ok := toolKeys[key]
+	if !ok {
+		return
+	}
+
+	pos := position{offset: -1, span: effect.Span{End: len(a.subject.Text)}}
+	a.run(lang, effect.Const(n.text), pos, 0, 1)
+
+	if n.other != "" {
+		a.run(lang, effect.Const(n.other), pos, 0, 1)
+	}
+}
+
+// words reports the addresses and paths that a text names on its own, such as
+// the input of a tool that fetches or reads.
+func (a *analysis) words(text string) {
+	if len(text) > 4096 || strings.Count(text, " ") > 8 {
+		return
+	}
+
+	span := effect.Span{End: len(a.subject.Text)}
+
+	for w := range strings.FieldsSeq(text) {
+		switch {
+		case strings.Contains(w, "://"):
+			a.effects = append(a.effects, effect.Effect{Kind: effect.Connect, Span: span, Target: effect.Const(w), Via: "tool"})
+		case strings.HasPrefix(w, "/"), strings.HasPrefix(w, "~/"):
+			a.effects = append(a.effects, effect.Effect{Kind: effect.Read, Span: span, Target: effect.Const(w), Via: "tool"})
+		}
+	}
+}

@@ -229,6 +229,10 @@ func (m *Machine) callMethod(c *Call, attr tree.ID) Value {
 
 		return OneOf(all)
 	case Symbol:
+		if e, ok := m.extra[recv.Sym()][name]; ok {
+			return m.call(e, c)
+		}
+
 		if k := recv.Sym().Kid(name); k != nil {
 			if k.Get != nil {
 				return m.call(k.read(m, attr), c)

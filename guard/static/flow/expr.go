@@ -104,6 +104,8 @@ func (m *Machine) evalName(name string) Value {
 		if !m.L.Receiver && m.frame != nil {
 			return m.frame.this
 		}
+	case thrown:
+		return m.thrown
 	case "arguments":
 		if f := m.frame; f != nil && m.L.BlockScope {
 			return Value{Kind: Array, X: &List{Items: f.args, Open: f.unknown}}
@@ -366,6 +368,10 @@ func (m *Machine) attr(v Value, name string, id tree.ID) Value {
 	switch v.Kind {
 	case Symbol:
 		s := v.Sym()
+		if e, ok := m.extra[s][name]; ok {
+			return e
+		}
+
 		if k := s.Kid(name); k != nil {
 			out := m.read(k, id)
 			out.Built = out.Built || v.Built
@@ -541,6 +547,10 @@ func (m *Machine) item(v, key Value, id tree.ID) Value {
 		return OneOf(all)
 	}
 
+	if out, ok := m.overload(v, "__getitem__", id, key); ok {
+		return out
+	}
+
 	switch v.Kind {
 	case Either:
 		var all []Value
@@ -621,6 +631,31 @@ func (m *Machine) item(v, key Value, id tree.ID) Value {
 	out.Ref = ""
 
 	return out
+}
+
+// overload calls what a class of the code defines for an operator.
+func (m *Machine) overload(v Value, name string, id tree.ID, args ...Value) (Value, bool) {
+	var f Value
+
+	ok := false
+
+	switch {
+	case !m.L.Receiver:
+	case v.Kind == Type:
+		f, ok = m.classAttr(v.X.(*Class), "__class_getitem__")
+	case v.Kind == Instance && v.Object().Class != nil:
+		f, ok = m.classAttr(v.Object().Class, name)
+	}
+
+	if !ok {
+		return Value{}, false
+	}
+
+	if fn, is := f.X.(*Fn); is {
+		return m.follow(fn, v, args, nil, false), true
+	}
+
+	return m.CallValue(f, id, args...), f.Callable()
 }
 
 func (m *Machine) anyItem(l *List) Value {

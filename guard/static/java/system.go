@@ -28,7 +28,7 @@ func defineFiles(l *flow.Language) {
 		return c.Recv.Object().Main
 	})
 	path.Def("listFiles list", func(m *flow.Machine, c *flow.Call) flow.Value {
-		return flow.Items(m.JoinPath(c.Recv, flow.Value{Kind: flow.Str, Text: effect.HoleText}))
+		return flow.Items(m.JoinPath(c.Recv, flow.Text("*")))
 	})
 	path.Def("exists isDirectory isFile length mkdir mkdirs getParentFile getParent createNewFile canRead", func(*flow.Machine, *flow.Call) flow.Value {
 		return flow.Value{}
@@ -171,7 +171,7 @@ func defineFiles(l *flow.Language) {
 		return flow.Value{}
 	})
 	root.Def("Files.walk Files.list Files.walkFileTree Files.newDirectoryStream", func(m *flow.Machine, c *flow.Call) flow.Value {
-		return flow.Items(m.JoinPath(c.Val(0, ""), flow.Value{Kind: flow.Str, Text: effect.HoleText}))
+		return flow.Items(m.JoinPath(c.Val(0, ""), flow.Text("*")))
 	})
 }
 

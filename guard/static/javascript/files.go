@@ -187,7 +187,8 @@ func defineFiles(l *flow.Language) {
 			m.Emit(c, effect.Effect{Kind: effect.Call, Target: effect.Const(c.Via()), Args: []effect.Value{m.Value(c, 0, "")}})
 		}
 
-		entry := flow.Value{Kind: flow.Str, Text: effect.HoleText}
+		// Any file of the folder, as a shell would write it.
+		entry := flow.Text("*")
 		if strings.Contains(c.Sym.Name, "glob") && dir.IsText() {
 			entry = dir
 		}

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -17,7 +18,7 @@ func defineNames(l *flow.Language) {
 	b.Def("require import", requireModule)
 	b.Def("require.resolve", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
 	b.Def("require.main.require module.require process.mainModule.require module.constructor._load "+
-		"process.getBuiltinModule module.constructor.prototype.require", requireModule)
+		"process.getBuiltinModule process.mainModule.constructor._load require.main.constructor._load module.constructor.prototype.require", requireModule)
 	root.Def("module.createRequire module.createRequireFromPath", func(m *flow.Machine, _ *flow.Call) flow.Value {
 		return flow.Value{Kind: flow.Symbol, X: m.L.Builtins.At("require")}
 	})
@@ -57,6 +58,8 @@ func defineNames(l *flow.Language) {
 
 	b.Def("eval execScript", evaluate)
 	b.Def("Function AsyncFunction GeneratorFunction", makeFunction)
+
+	b.Def("made()", callMade)
 
 	for _, name := range []string{"eval", "Function"} {
 		b.At(name).Callback = true
@@ -174,7 +177,48 @@ func defineNames(l *flow.Language) {
 		// The executor is given functions that settle it.
 		return m.CallValue(c.Val(0, ""), c.ID, flow.Value{Ref: "resolve"}, flow.Value{Ref: "reject"})
 	})
-	b.Def("Symbol Map Set WeakMap WeakSet Date RegExp Error TypeError Boolean Math.floor Math.ceil Math.round "+
+	b.Def("Map", func(m *flow.Machine, c *flow.Call) flow.Value {
+		t := &flow.Table{}
+
+		items, ok := m.Elements(c.Val(0, ""))
+		t.Open = !ok && len(c.Args) > 0
+		t.Rest, t.Origin = c.Sources()
+
+		for _, it := range items {
+			if pair := itemsOf(it); len(pair) > 1 && pair[0].IsConst() {
+				t.Set(pair[0].Text, pair[1])
+			} else {
+				t.Open = true
+			}
+		}
+
+		return flow.Value{Kind: flow.Record, X: t}
+	})
+	l.Methods["get"] = func(m *flow.Machine, c *flow.Call) flow.Value {
+		if c.Recv.Kind == flow.Record {
+			return m.Item(c.Recv, c.Val(0, ""), c.ID)
+		}
+
+		return c.Result()
+	}
+	l.Methods["set"] = func(m *flow.Machine, c *flow.Call) flow.Value {
+		if t := c.Recv.Table(); c.Recv.Kind == flow.Record {
+			if k := c.Val(0, ""); k.IsConst() {
+				t.Set(k.Text, c.Val(1, ""))
+			} else {
+				taint, _ := c.Sources()
+				t.Open = true
+				t.Rest |= taint
+			}
+
+			return c.Recv
+		}
+
+		m.Absorb(c)
+
+		return c.Recv
+	}
+	b.Def("Symbol Set WeakMap WeakSet Date RegExp Error TypeError Boolean Math.floor Math.ceil Math.round "+
 		"Math.random Math.max Math.min Array.isArray Number.isInteger isNaN console.log console.error console.warn "+
 		"console.info console.debug console.table console.dir Object.defineProperty", func(m *flow.Machine, c *flow.Call) flow.Value {
 		for _, a := range c.Args {
@@ -182,7 +226,7 @@ func defineNames(l *flow.Language) {
 		}
 
 		switch c.Sym.Name {
-		case "Map", "Set", "Object.defineProperty":
+		case "Set", "Object.defineProperty":
 			return c.Result()
 		}
 
@@ -291,6 +335,40 @@ func makeFunction(m *flow.Machine, c *flow.Call) flow.Value {
 		}
 	}
 
+	if last == 0 || !body.IsConst() {
+		return flow.Value{}
+	}
+
+	f := flow.Value{Kind: flow.Symbol, X: m.L.Builtins.At("made()")}
+
+	return flow.Value{Kind: flow.Method, X: &flow.Bound{Callee: &f, Args: []flow.Value{flow.Items(append([]flow.Value(nil), c.Args...)...)}}}
+}
+
+// callMade calls a function made from text: what it is given and the library
+// knows by name is named in the text.
+func callMade(m *flow.Machine, c *flow.Call) flow.Value {
+	parts := itemsOf(c.Val(0, ""))
+	if len(parts) == 0 {
+		return flow.Value{}
+	}
+
+	head := ""
+
+	for i, p := range parts[:len(parts)-1] {
+		v := c.Val(i+1, "")
+
+		switch {
+		case v.Kind == flow.Symbol && !strings.Contains(v.Sym().Name, "()"):
+			head += "var " + p.Text + " = " + v.Sym().Name + "; "
+		case v.IsConst():
+			head += "var " + p.Text + " = " + strconv.Quote(v.Text) + "; "
+		}
+	}
+
+	if head != "" {
+		m.Embed(c, "javascript", m.Operate('+', flow.Text(head), parts[len(parts)-1], c.ID), 0)
+	}
+
 	return flow.Value{}
 }
 
@@ -312,6 +390,10 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 			return flow.Number(int64(len(recv.Text))), true
 		case recv.IsConst():
 			return flow.Number(int64(utf8.RuneCountInString(recv.Text))), true
+		}
+	case "message", "stack":
+		if recv.IsText() {
+			return recv, true // Of an error.
 		}
 	case "default", "prototype", "__proto__":
 		if recv.Kind == flow.Symbol || recv.Kind == flow.Type || recv.Kind == flow.Function {

@@ -3,6 +3,7 @@ package javascript
 import (
 	"strings"
 
+	"github.com/e2bguard/e2bguard/guard/static/flow"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -486,10 +487,12 @@ func (p *parser) tryStatement() tree.ID {
 		if p.is('(') {
 			p.next()
 
+			var what tree.ID
+
 			if !p.enter() {
 				p.next()
 			} else {
-				p.primary()
+				what = p.primary()
 				p.depth--
 			}
 
@@ -498,6 +501,14 @@ func (p *parser) tryStatement() tree.ID {
 			}
 
 			p.close(')')
+
+			if what != 0 {
+				// The name is bound to what was thrown.
+				at := p.t.At(what).Start
+				v := p.t.Add(tree.Node{Kind: tree.Name, Start: at, End: at, Alt: p.t.Alt(flow.Thrown())})
+				a := p.t.Add(tree.Node{Kind: tree.Assign, Flag: tree.FlagDeclare, Start: at, End: at, A: what, B: v})
+				l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: at, End: at, A: a}))
+			}
 		}
 
 		l.Push(p.t, p.block())

@@ -327,7 +327,8 @@ func list(m *flow.Machine, c *flow.Call) flow.Value {
 		root = pathText(root)
 	}
 
-	below := flow.Value{Kind: flow.Str, Text: effect.HoleText}
+	// Any file of the folder, as a shell would write it.
+	below := flow.Text("*")
 
 	switch {
 	case strings.HasPrefix(name, "glob"), name == "iglob", name == "rglob":

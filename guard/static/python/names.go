@@ -37,6 +37,8 @@ func defineNames(l *flow.Language) {
 		o, name := c.Val(0, ""), c.Val(1, "")
 		if obj := o.Object(); obj != nil && name.IsConst() {
 			obj.Set(name.Text, c.Val(2, ""))
+		} else if o.Kind == flow.Symbol && name.IsConst() {
+			m.Extend(o.Sym(), name.Text, c.Val(2, ""))
 		}
 
 		return flow.Value{Kind: flow.None}
@@ -295,6 +297,10 @@ func hiddenMember(m *flow.Machine, c *flow.Call, of, name flow.Value) flow.Value
 // attribute knows the names that lead from any object into Python's internals.
 func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.Value, bool) {
 	switch name {
+	case "args":
+		if recv.IsText() {
+			return flow.Items(recv), true // Of an exception.
+		}
 	case "__dict__", "__call__", "__func__", "__wrapped__", "__self__", "__module__":
 		if recv.Kind == flow.Symbol || recv.Callable() || recv.Kind == flow.Instance {
 			if name == "__self__" || name == "__module__" {

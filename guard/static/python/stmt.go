@@ -3,6 +3,7 @@ package python
 import (
 	"strings"
 
+	"github.com/e2bguard/e2bguard/guard/static/flow"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -616,7 +617,13 @@ func (p *parser) tryStatement(col int) tree.ID {
 			if !p.is(':') {
 				x := p.list(bindNone)
 				if p.keyword("as") {
-					x = p.as(x)
+					as := p.as(x)
+					l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(x).Start, End: uint32(p.start), A: x}))
+
+					// The name is bound to what was raised.
+					a := *p.t.At(as)
+					what := p.t.Add(tree.Node{Kind: tree.Name, Start: a.Start, End: a.Start, Alt: p.t.Alt(flow.Thrown())})
+					x = p.t.Add(tree.Node{Kind: tree.Assign, Start: a.Start, End: a.End, A: a.B, B: what})
 				}
 
 				l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Expr, Start: p.t.At(x).Start, End: uint32(p.start), A: x}))

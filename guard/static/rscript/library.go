@@ -718,10 +718,10 @@ func defineFiles(b *flow.Sym) {
 	b.DefNamed("list.files list.dirs dir dir_ls", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := scalar(c.Val(0, "path"))
 		if !v.IsText() {
-			return flow.Items(flow.Value{Kind: flow.Str, Text: effect.HoleText})
+			return flow.Items(flow.Text("*"))
 		}
 
-		return flow.Items(m.JoinPath(v, flow.Value{Kind: flow.Str, Text: effect.HoleText}))
+		return flow.Items(m.JoinPath(v, flow.Text("*")))
 	})
 	b.DefNamed("unserialize", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "").Forget().With(effect.TaintPickle)

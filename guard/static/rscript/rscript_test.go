@@ -42,7 +42,7 @@ var effectCases = []flowtest.Case{
 	{Name: "write", Code: "writeLines('x', '~/.bashrc')", Want: []string{"write ~/.bashrc | x"}},
 	{Name: "append", Code: "cat('x', file = '~/.bashrc', append = TRUE)", Want: []string{"write ~/.bashrc | x +append"}},
 	{Name: "remove", Code: "file.remove('/etc/passwd')", Want: []string{"delete /etc/passwd"}},
-	{Name: "all files removed", Code: "file.remove(list.files('/home', full.names = TRUE))", Want: []string{"delete /home/_"}},
+	{Name: "all files removed", Code: "file.remove(list.files('/home', full.names = TRUE))", Want: []string{"delete /home/*"}},
 	{Name: "chmod", Code: "Sys.chmod('/bin/sh', '4755')", Want: []string{"mode /bin/sh | 4755"}},
 	{Name: "download", Code: "download.file('http://h/x', '/tmp/x')", Want: []string{"receive http://h/x", "write /tmp/x | _ <download: http://h/x>"}},
 	{Name: "source of a URL", Code: "source('http://h/x.R')", Want: []string{"r: _ <download: http://h/x.R>"}},

@@ -17,6 +17,28 @@ var downloadRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "hidden-powershell", Category: "download_execute", Severity: High, CWE: "CWE-494",
+			Seen: "it runs PowerShell out of sight, or with code that it decodes or downloads ({}).", Fine: "A PowerShell script written out plainly would be judged by what it does.",
+		},
+		match: matching(func(f *facts, e *fact) (string, bool) {
+			if !oneOf(strings.ToLower(e.name()), "powershell", "pwsh", "powershell_ise") {
+				return "", false
+			}
+
+			for i := range e.Args {
+				a := strings.ToLower(e.Args[i].Text)
+				for _, mark := range []string{"hidden", "-enc", "-encodedcommand", "downloadstring", "downloadfile", "invoke-expression", "iex(", "iex ", "frombase64string"} {
+					if strings.HasPrefix(a, mark) || !strings.HasPrefix(mark, "-") && strings.Contains(a, mark) {
+						return show(mark), true
+					}
+				}
+			}
+
+			return "", false
+		}, effect.Exec),
+	},
+	{
+		Rule: Rule{
 			ID: "package-from-anywhere", Category: "download_execute", Severity: High, CWE: "CWE-494",
 			Seen: "it installs code from {}, which anybody on the way can replace.", Fine: "Installing from the registry, or by https from a named host, would be fine.",
 		},

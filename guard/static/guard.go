@@ -60,6 +60,7 @@ type Options struct {
 	// Disabled lists ids of rules that never block.
 	Disabled []string
 	// MaxSteps bounds the work on one subject; zero means effect.DefaultSteps.
+	// Long files may cost up to three times as much.
 	MaxSteps int
 	// MaxBytes is the longest text that is judged; longer is blocked. Zero means
 	// 4 MiB.
@@ -131,7 +132,7 @@ func (g *Guard) Review(ctx context.Context, s guard.Subject) (guard.Verdict, err
 	start := time.Now()
 	m, _ := memories.Get().(*memory)
 	f := g.guarded(s, func() *analysis {
-		budget := effect.NewBudget(g.opts.MaxSteps)
+		budget := effect.NewBudget(g.steps(s))
 		budget.Lend(m.effects)
 
 		return analyse(s, budget, m)
@@ -141,6 +142,16 @@ func (g *Guard) Review(ctx context.Context, s guard.Subject) (guard.Verdict, err
 	v.Took = time.Since(start)
 
 	return v, nil
+}
+
+// steps is what a subject may cost. Files that are uploaded may be long, such
+// as a bundled library, and get more; commands and cells do not.
+func (g *Guard) steps(s guard.Subject) int {
+	if s.Kind != guard.KindFile {
+		return g.opts.MaxSteps
+	}
+
+	return max(g.opts.MaxSteps, min(len(s.Text)*5/2, 3*g.opts.MaxSteps))
 }
 
 // memory is what one review passes on to the next.
@@ -173,7 +184,7 @@ func (m *memory) keep(effects []effect.Effect) {
 
 // Inspect judges one subject and tells all that was seen.
 func (g *Guard) Inspect(s guard.Subject) Findings {
-	return g.guarded(s, func() *analysis { return analyse(s, effect.NewBudget(g.opts.MaxSteps), &memory{}) })
+	return g.guarded(s, func() *analysis { return analyse(s, effect.NewBudget(g.steps(s)), &memory{}) })
 }
 
 // guarded turns the result of an analysis into findings.

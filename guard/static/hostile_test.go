@@ -68,6 +68,19 @@ func TestOverBudgetIsBlocked(t *testing.T) {
 	assert.Contains(t, rulesOf(f), "not-analysable")
 }
 
+// TestLongFilesGetMoreSteps: a bundled library is no attack.
+func TestLongFilesGetMoreSteps(t *testing.T) {
+	t.Parallel()
+
+	g := newGuard(t, Options{})
+	long := strings.Repeat("const a = require('path').join('x', 'y');\nfunction f(a, b) { return a + b * 2; }\n", 4000)
+
+	s := file("write", "/home/user/app/vendor.js", long)
+	assert.Greater(t, g.steps(s), g.opts.MaxSteps)
+	assert.Empty(t, rulesOf(g.Inspect(s)))
+	assert.Equal(t, g.opts.MaxSteps, g.steps(code("javascript", long)))
+}
+
 func TestDeepNestingIsBlocked(t *testing.T) {
 	t.Parallel()
 

@@ -29,6 +29,22 @@ type Sym struct {
 	// Inst is the type of what calling it returns, where Call is nil.
 	Inst *Sym
 	kids map[string]*Sym
+	// frozen says that the tree is in use, by several reviews at once, and must
+	// not grow.
+	frozen bool
+}
+
+// Freeze ends the building of a tree of names. From then on At finds, and does
+// not make.
+func (s *Sym) Freeze() {
+	if s.frozen {
+		return // Seen: a name may be linked to what is above it.
+	}
+
+	s.frozen = true
+	for _, k := range s.kids {
+		k.Freeze()
+	}
 }
 
 // Kid is the child of that name, or nil.
@@ -44,6 +60,10 @@ func (s *Sym) Kid(name string) *Sym {
 func (s *Sym) At(path string) *Sym {
 	for part := range strings.SplitSeq(path, ".") {
 		k := s.kids[part]
+		if k == nil && s.frozen {
+			return &Sym{Name: path, frozen: true}
+		}
+
 		if k == nil {
 			if s.kids == nil {
 				s.kids = map[string]*Sym{}

@@ -35,6 +35,8 @@ var language = sync.OnceValue(func() *flow.Language {
 		define(l)
 	}
 
+	l.Root.Freeze()
+
 	return l
 })
 

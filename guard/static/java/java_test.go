@@ -8,6 +8,8 @@ import (
 
 func TestEffects(t *testing.T) { flowtest.Run(t, Parse, effectCases) }
 
+func TestReviewsDoNotDisturbEachOther(t *testing.T) { flowtest.Together(t, Parse, effectCases) }
+
 func TestOrdinaryCodeIsQuiet(t *testing.T) { flowtest.Run(t, Parse, quietCases) }
 
 var effectCases = []flowtest.Case{

@@ -53,6 +53,9 @@ var language = sync.OnceValue(func() *flow.Language {
 	dns := l.Root.At("dns")
 	dns.Link("promises", dns)
 
+	l.Root.Freeze()
+	l.Builtins.Freeze()
+
 	return l
 })
 

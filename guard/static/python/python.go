@@ -55,6 +55,8 @@ var language = sync.OnceValue(func() *flow.Language {
 		l.Loose[path[lastDot(path)+1:]] = l.Root.At(path)
 	}
 
+	l.Root.Freeze()
+
 	return l
 })
 

@@ -152,11 +152,9 @@ func defineSystem(l *flow.Language) {
 			return flow.Items(c.Args[0])
 		}
 
-		s := m.L.Root.At("itertools.count()")
-		s.Endless = true
-
-		return flow.New(s, flow.Value{})
+		return flow.New(m.L.Root.At("itertools.count()"), flow.Value{})
 	})
+	root.At("itertools.count()").Endless = true
 	l.Builtins.Def("iter", func(m *flow.Machine, c *flow.Call) flow.Value {
 		if len(c.Args) < 2 {
 			return c.Val(0, "")

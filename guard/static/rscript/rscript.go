@@ -37,6 +37,7 @@ var language = sync.OnceValue(func() *flow.Language {
 	defineSystem(l.Builtins)
 	defineFiles(l.Builtins)
 	defineNetwork(l.Builtins)
+	l.Builtins.Freeze()
 
 	return l
 })

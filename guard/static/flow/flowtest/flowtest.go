@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,24 @@ func Run(t *testing.T, parse effect.Parser, cases []Case) {
 			}
 		})
 	}
+}
+
+// Together runs all cases at once, several times over: what a front end knows
+// of its language is shared by all reviews.
+func Together(t *testing.T, parse effect.Parser, cases []Case) {
+	t.Helper()
+
+	var g sync.WaitGroup
+
+	for range 4 {
+		g.Go(func() {
+			for _, c := range cases {
+				parse(c.Code, effect.NewBudget(effect.DefaultSteps))
+			}
+		})
+	}
+
+	g.Wait()
 }
 
 var flagNames = []struct {

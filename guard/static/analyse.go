@@ -64,7 +64,7 @@ func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
 // code judges text in a language, or in all that it may be.
 func (a *analysis) code(language, text string) {
 	n := normalise(text)
-	a.normalized = append(a.normalized, n.changes...)
+	a.changed(n.changes)
 
 	langs := []string{normalLanguage(language)}
 	if langs[0] == "" {
@@ -82,6 +82,15 @@ func (a *analysis) code(language, text string) {
 
 		if n.other != "" {
 			a.run(l, effect.Const(n.other), position{offset: -1, span: effect.Span{End: len(text)}}, 0, 0)
+		}
+	}
+}
+
+// changed notes what normalising changed, each kind once.
+func (a *analysis) changed(kinds []string) {
+	for _, k := range kinds {
+		if !slices.Contains(a.normalized, k) {
+			a.normalized = append(a.normalized, k)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (a *analysis) file() {
 		a.moved(p, add)
 	default:
 		n := normalise(a.subject.Text)
-		a.normalized = append(a.normalized, n.changes...)
+		a.changed(n.changes)
 		data := effect.Const(n.text)
 
 		if len(a.subject.Text) > effect.MaxText {

@@ -72,7 +72,7 @@ func (a *analysis) toolList(key string, list []any, depth int) {
 
 func (a *analysis) toolText(key, text string) {
 	n := normalise(text)
-	a.normalized = append(a.normalized, n.changes...)
+	a.changed(n.changes)
 	a.words(n.text)
 
 	lang, ok := toolKeys[key]

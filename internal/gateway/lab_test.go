@@ -235,7 +235,8 @@ func readAnswer(r *bufio.Reader, method string) answer {
 	return answer{resp.StatusCode, resp.Header, string(all)}
 }
 
-// sendTwo sends the request over HTTP/2.
+// sendTwo sends the request over HTTP/2, on a connection of its own: net/http ends
+// one whose request goes on after its answer.
 func (l *lab) sendTwo(t *testing.T, w wire) answer {
 	t.Helper()
 	base, transport := l.plain.URL, l.h2c
@@ -255,6 +256,7 @@ func (l *lab) sendTwo(t *testing.T, w wire) answer {
 	if len(w.trailer) > 0 {
 		req.Trailer = http.Header{w.trailer[0]: {w.trailer[1]}}
 	}
+	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	require.NoError(t, err)
 	require.Equal(t, 2, resp.ProtoMajor)

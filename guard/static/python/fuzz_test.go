@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,23 @@ func cpu() time.Duration {
 	}
 
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestHidingEncodingIsToldOf has code that its declared encoding turns into
+// other code.
+func TestHidingEncodingIsToldOf(t *testing.T) {
+	for text, hidden := range map[string]bool{
+		"# -*- coding: utf-7 -*-\n+AGkAbQ-":        true,
+		"#!/usr/bin/python\n# coding=utf_7\nx":     true,
+		"# coding: unicode_escape\nx":              true,
+		"# -*- coding: utf-8 -*-\nx = 1":           false,
+		"# vim: set fileencoding=latin-1 :\nx = 1": false,
+		"x = 1\ny = 2\n# coding: utf-7":            false,
+		"x = 'coding: utf-7'":                      false,
+	} {
+		r := Parse(text, effect.NewBudget(effect.DefaultSteps))
+		require.Equal(t, hidden, slices.Contains(notes(r), effect.NoteDepth), "%q", text)
+	}
 }
 
 func notes(r effect.Result) []effect.NoteKind {

@@ -16,6 +16,11 @@ func parse(src string) *tree.Tree {
 		p.lineStart = 3
 	}
 
+	if i := hidingEncoding(src); i >= 0 {
+		// What the interpreter reads is not what stands here.
+		p.t.TooDeep(i)
+	}
+
 	if x := p.cellMagic(); x != 0 {
 		p.t.Root = p.t.Add(tree.Node{Kind: tree.Block, End: uint32(len(src)), A: x})
 
@@ -32,6 +37,34 @@ func parse(src string) *tree.Tree {
 	p.t.Root = p.t.Add(tree.Node{Kind: tree.Block, End: uint32(len(src)), A: l.First})
 
 	return p.t
+}
+
+// hidingEncoding is the offset of a declaration, in the first two lines, of an
+// encoding in which plain letters stand for other text; -1 if there is none.
+func hidingEncoding(src string) int {
+	offset := 0
+
+	for range 2 {
+		line, rest, _ := strings.Cut(src[offset:], "\n")
+
+		_, name, found := strings.Cut(line, "coding")
+		if found && strings.HasPrefix(strings.TrimLeft(line, " \t\f\ufeff"), "#") {
+			name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(strings.TrimLeft(name, ":= \t")))
+			for _, bad := range []string{"utf7", "unicodeescape", "rawunicodeescape", "utf16", "utf32", "punycode", "idna"} {
+				if strings.HasPrefix(name, bad) {
+					return offset
+				}
+			}
+		}
+
+		if rest == "" {
+			break
+		}
+
+		offset += len(line) + 1
+	}
+
+	return -1
 }
 
 // line parses the statements of one logical line, with the blocks they open.

@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,12 +45,25 @@ func newForwarder(g *Gateway) (*forwarder, error) {
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:        f.rewrite,
 		Transport:      f,
+		BufferPool:     buffers,
 		ModifyResponse: func(resp *http.Response) error { return callFrom(resp.Request.Context()).filter(resp) },
 		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { callFrom(r.Context()).forwardFailed(err) },
 		ErrorLog:       log.New(errorLog.Writer(), "", 0),
 	}
 	return f, nil
 }
+
+// buffers are what answers are copied through: without a pool each call, however
+// small its answer, would cost one.
+var buffers = &bufferPool{sync.Pool{New: func() any { return new([copyBuffer]byte) }}}
+
+const copyBuffer = 32 << 10
+
+// bufferPool implements httputil.BufferPool.
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) Get() []byte  { return p.pool.Get().(*[copyBuffer]byte)[:] }
+func (p *bufferPool) Put(b []byte) { p.pool.Put((*[copyBuffer]byte)(b)) }
 
 // newTransports makes one connection pool per kind of upstream. The control
 // plane speaks HTTP/2; envd and the interpreter speak HTTP/1.1 only, and a

@@ -264,7 +264,7 @@ func (f *Findings) Verdict() guard.Verdict {
 		})
 	}
 
-	v.Reasoning = "Blocked: " + worst.sentence()
+	v.Reasoning = worst.sentence()
 	if len(f.Normalized) > 0 && slices.ContainsFunc(f.Normalized, hiding) {
 		v.Reasoning += " The text hides characters (" + strings.Join(f.Normalized, ", ") + ")."
 	}
@@ -280,5 +280,5 @@ func (h Hit) sentence() string {
 		seen = strings.ReplaceAll(seen, "{}", h.Detail)
 	}
 
-	return seen + " " + h.Rule.Fine
+	return strings.ToUpper(seen[:1]) + seen[1:] + " " + h.Rule.Fine
 }

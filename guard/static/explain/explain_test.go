@@ -29,7 +29,7 @@ func TestBlockIsShownWithItsSpan(t *testing.T) {
 
 	code, out, _ := run2(t, Options{Text: "ls\nrm -rf /etc # x\n", Language: "bash"})
 	assert.Equal(t, ExitBlock, code)
-	assert.Contains(t, out, "block: Blocked: ")
+	assert.Contains(t, out, "block: It deletes `/etc`, ")
 	assert.Contains(t, out, "delete-system-tree (destructive_file, critical, CWE-732)\n  rm -rf /etc # x\n  ^^^^^^^^^^^\n")
 }
 

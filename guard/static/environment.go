@@ -25,7 +25,6 @@ func (a *analysis) environment() {
 		if strings.ContainsAny(text, "$`") {
 			a.code("bash", text)
 		}
-	case "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PYTHONWARNINGS", "PERL5DB":
 	default:
 		if strings.HasPrefix(name, "BASH_FUNC_") {
 			a.code("bash", strings.TrimSuffix(strings.TrimSuffix(name[len("BASH_FUNC_"):], "%%"), "()")+" "+text)
@@ -37,40 +36,49 @@ var environmentRules = []row{
 	{
 		Rule: Rule{
 			ID: "preload-library", Category: "persistence", Severity: High, CWE: "CWE-426",
-			Seen: "it makes every program load {}.", Fine: "A library of the system, such as libjemalloc from /usr/lib, would be fine.",
+			Seen: "it sets {}, so every program loads code that nobody judged.", Fine: "A library of the system, such as libjemalloc from /usr/lib, would be fine.",
 		},
 		match: matching(preloads, effect.SetEnv),
 	},
 	{
 		Rule: Rule{
 			ID: "startup-variable", Category: "persistence", Severity: High, CWE: "CWE-426",
-			Seen: "it makes every shell or interpreter run {} first.", Fine: "Running that file once, by name, would be fine.",
+			Seen: "it sets {}, so code that nobody judged runs first in every shell or interpreter.", Fine: "Running that file once, by name, would be fine.",
 		},
 		match: matching(startsByVariable, effect.SetEnv),
 	},
 	{Rule: ruleUnseenSelfRunning},
 }
 
-// writable says whether anybody in the sandbox can put files there.
-func writable(p string) bool {
-	p = strings.TrimSpace(p)
+// systemPlaces hold what the system, not the caller, installed.
+var systemPlaces = []string{"/usr", "/etc", "/opt", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix", "/snap", "/var/lib", "/dev/null"}
 
-	return p != "" && (!strings.HasPrefix(p, "/") || place.IsTemp(p)) && !strings.HasPrefix(p, effect.HoleText)
+// writable says whether the caller can put files there: anywhere but in the
+// system's own places. What is not known is not said to be.
+func writable(p string) bool {
+	p = strings.Trim(p, " '\"")
+	if p == "" || strings.HasPrefix(p, effect.HoleText) {
+		return false
+	}
+
+	p = place.Resolve(p, "")
+
+	return !place.Under(p, systemPlaces) || place.IsTemp(p)
 }
 
 func preloads(f *facts, e *fact) (string, bool) {
 	switch e.Target.Text {
-	case "LD_PRELOAD", "LD_AUDIT":
+	case "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES":
 		for part := range strings.FieldsFuncSeq(e.Data.Text, func(r rune) bool { return r == ':' || r == ' ' }) {
 			// A bare name is looked up in the system's own directories.
-			if strings.Contains(part, "/") && (writable(part) || strings.HasPrefix(part, "/home/") || strings.HasPrefix(part, "/root")) {
-				return show(part), true
+			if strings.Contains(part, "/") && writable(part) {
+				return show(e.Target.Text + "=" + part), true
 			}
 		}
 	case "LD_LIBRARY_PATH":
 		for part := range strings.SplitSeq(e.Data.Text, ":") {
 			if place.IsTemp(part) {
-				return show(part), true
+				return show(e.Target.Text + "=" + part), true
 			}
 		}
 	}
@@ -78,25 +86,114 @@ func preloads(f *facts, e *fact) (string, bool) {
 	return "", false
 }
 
+// startupFiles name a file that is run, or a library that is loaded, before
+// anything else.
+var startupFiles = setOf("BASH_ENV", "ENV", "PYTHONSTARTUP", "R_PROFILE", "R_PROFILE_USER", "R_TESTS", "DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER_PATH",
+	"CORECLR_PROFILER_PATH_64", "COR_PROFILER_PATH", "NODE_REPL_EXTERNAL_MODULE", "GTK_MODULES", "GTK3_MODULES", "GCONV_PATH")
+
+// startupDirectories name a place, or a settings file, that code is taken from.
+// A home is where they are by default, so only places that anybody can write
+// are out of the ordinary.
+var startupDirectories = setOf("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_CONFIG_PATH", "CURL_HOME", "WGETRC", "ZDOTDIR", "INPUTRC", "EMACSLOADPATH", "VIMRUNTIME", "PHPRC",
+	"PHP_INI_SCAN_DIR", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES", "GIO_EXTRA_MODULES", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "JULIA_LOAD_PATH", "YARN_YARN_PATH",
+	"YARN_PLUGINS", "R_ENVIRON", "R_ENVIRON_USER")
+
+var javaAgents = []string{"-javaagent:", "-agentpath:", "-Xbootclasspath/a:", "-Xbootclasspath/p:"}
+
+// startupOptions are, by variable, the options after which a file to load
+// follows.
+var startupOptions = map[string][]string{
+	"NODE_OPTIONS": {"--require", "-r", "--import", "--loader", "--experimental-loader"},
+	"PERL5OPT":     {"-I"}, "RUBYOPT": {"-r", "-I"}, "ERL_FLAGS": {"-pa", "-pz"}, "ERL_AFLAGS": {"-pa", "-pz"}, "ERL_ZFLAGS": {"-pa", "-pz"},
+	"JAVA_TOOL_OPTIONS": javaAgents, "_JAVA_OPTIONS": javaAgents, "JDK_JAVA_OPTIONS": javaAgents, "MAVEN_OPTS": javaAgents, "GRADLE_OPTS": javaAgents, "SBT_OPTS": javaAgents,
+}
+
+// startupCode are, by variable, what a value has that is code itself.
+var startupCode = map[string][]string{
+	"PERL5OPT": {"-e"}, "RUBYOPT": {"-e"}, "PYTHONWARNINGS": {"antigravity"}, "NODE_OPTIONS": {"data:", "/proc/"},
+	"ERL_FLAGS": {"-eval"}, "ERL_AFLAGS": {"-eval"}, "ERL_ZFLAGS": {"-eval"}, "VIMINIT": {"!", "system("}, "EXINIT": {"!"}, "LUA_INIT": {"os.execute", "io.popen", "@/tmp", "@./"},
+	"JAVA_TOOL_OPTIONS": {"-XX:OnError=", "-XX:OnOutOfMemoryError="}, "_JAVA_OPTIONS": {"-XX:OnError=", "-XX:OnOutOfMemoryError="}, "JDK_JAVA_OPTIONS": {"-XX:OnError=", "-XX:OnOutOfMemoryError="},
+}
+
 func startsByVariable(f *facts, e *fact) (string, bool) {
-	switch e.Target.Text {
-	case "BASH_ENV", "ENV", "PYTHONSTARTUP":
-		if e.Target.Text == "ENV" && !strings.Contains(e.Data.Text, "/") {
-			// ENV=production is a habit, not a path.
+	name, value := e.Target.Text, e.Data.Text
+	detail := show(name + "=" + value)
+
+	switch {
+	case startupFiles[name]:
+		// ENV=production is a habit, not a path; a bare module name is looked up
+		// in the system's own directories.
+		if name != "BASH_ENV" && !strings.Contains(value, "/") || name == "ENV" && !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, ".") && !strings.HasPrefix(value, "~") {
 			return "", false
 		}
 
-		return show(e.Data.Text), writable(e.Data.Text) && strings.Contains(e.Data.Text, "/")
-	case "PERL5OPT", "RUBYOPT", "PERL5DB":
-		return show(e.Data.Text), strings.Contains(e.Data.Text, "-e") || strings.Contains(e.Data.Text, "-r/tmp") || strings.Contains(e.Data.Text, "-M") && strings.ContainsAny(e.Data.Text, ";{(")
-	case "NODE_OPTIONS":
-		return show(e.Data.Text), (strings.Contains(e.Data.Text, "--require") || strings.Contains(e.Data.Text, "--import") || strings.Contains(e.Data.Text, "-r ")) &&
-			(strings.Contains(e.Data.Text, "/tmp/") || strings.Contains(e.Data.Text, "data:") || strings.Contains(e.Data.Text, "/proc/"))
-	case "JAVA_TOOL_OPTIONS":
-		return show(e.Data.Text), strings.Contains(e.Data.Text, "-javaagent:/tmp") || strings.Contains(e.Data.Text, "-agentpath:/tmp")
-	case "PYTHONWARNINGS":
-		return show(e.Data.Text), strings.Contains(e.Data.Text, "antigravity")
+		for part := range strings.SplitSeq(value, ":") {
+			// What runs by itself anyway is judged when it is written.
+			if writable(part) && !place.Classify(place.Resolve(part, "")).Has(place.SelfRunning) {
+				return detail, true
+			}
+		}
+
+		return "", false
+	case startupDirectories[name]:
+		for part := range strings.SplitSeq(value, ":") {
+			if place.IsTemp(place.Resolve(part, "")) {
+				return detail, true
+			}
+		}
+
+		return "", false
 	}
 
-	return "", false
+	for _, mark := range startupCode[name] {
+		if strings.Contains(value, mark) {
+			return detail, true
+		}
+	}
+
+	if name == "PERL5OPT" && strings.Contains(value, "-M") && strings.ContainsAny(value, ";{(") || name == "PERL5DB" && strings.ContainsAny(value, ";{(") {
+		return detail, true
+	}
+
+	return detail, loadsByOption(value, startupOptions[name], e.Via == "environment")
+}
+
+// loadsByOption says whether one of the options is followed by a file that the
+// caller can write. A script that names a file of its own project is ordinary;
+// a variable for whatever runs later is not.
+func loadsByOption(value string, options []string, relative bool) bool {
+	words := strings.Fields(value)
+
+	for i, w := range words {
+		for _, o := range options {
+			p, ok := strings.CutPrefix(w, o)
+			if !ok {
+				continue
+			}
+
+			if p == "" && i+1 < len(words) {
+				p = words[i+1]
+			}
+
+			p = strings.Trim(strings.TrimPrefix(p, "="), `'"`)
+			local := strings.HasPrefix(p, "./") || strings.HasPrefix(p, "../")
+
+			if (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || relative && local) && writable(p) && !installed(p) {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// installed says whether a package manager put a file where it is.
+func installed(p string) bool {
+	for _, part := range []string{"/node_modules/", "/.m2/", "/.gradle/", "/.rbenv/", "/.rvm/", "/gems/", "/site-packages/", "/.pnp."} {
+		if strings.Contains(p, part) {
+			return true
+		}
+	}
+
+	return false
 }

@@ -115,6 +115,9 @@ func under(p, dir string) bool {
 	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || p[len(dir)] == '/')
 }
 
+// Under says whether a path is one of the directories or below one.
+func Under(p string, dirs []string) bool { return underAny(p, dirs) }
+
 func underAny(p string, dirs []string) bool {
 	for _, d := range dirs {
 		if under(p, d) {

@@ -200,7 +200,7 @@ func sendsToDrop(f *facts, e *fact) (string, bool) {
 
 func tunnelsDNS(f *facts, e *fact) (string, bool) {
 	if e.Kind == effect.Connect {
-		if !oneOf(e.Via, "dig", "nslookup", "host", "drill", "ping") || !e.Target.IsConst() {
+		if !oneOf(e.Via, "dig", "nslookup", "host", "drill", "ping", "getent") || !e.Target.IsConst() {
 			return "", false
 		}
 

@@ -30,7 +30,7 @@ func forkBombs(f *facts) []hit {
 	return matching(func(f *facts, e *fact) (string, bool) {
 		switch e.Kind {
 		case effect.Spawn:
-			return show(e.Via), e.Flags.Has(effect.FlagUnbounded) || e.Flags.Has(effect.FlagRecursing) && (e.Flags.Has(effect.FlagBackground) || e.Via == "fork")
+			return show(e.Via), e.Flags.Has(effect.FlagUnbounded) || e.Flags.Has(effect.FlagRecursing) && (e.Flags.Has(effect.FlagBackground) || e.Via == "fork" || workerOfItself(f, e))
 		case effect.Exec:
 			if e.Flags.Has(effect.FlagUnbounded) && e.Flags.Has(effect.FlagBackground) && e.Via != "nohup" {
 				return show(e.name()), !oneOf(e.name(), "sleep", "wait", "echo", "true")
@@ -46,6 +46,15 @@ func forkBombs(f *facts) []hit {
 
 		return "", false
 	}, effect.Spawn, effect.Exec)(f)
+}
+
+// workerOfItself says whether a worker runs the file that starts it, with
+// nothing that tells the two apart.
+func workerOfItself(f *facts, e *fact) bool {
+	text := f.a.subject.Text
+
+	return e.Target.Text == "worker" && strings.Count(text, "isMainThread") < 2 && !strings.Contains(text, ".isMainThread") && !strings.Contains(text, "workerData") &&
+		!strings.Contains(text, "parentPort") && !strings.Contains(text, "threadId")
 }
 
 // Limits of what one snippet may ask for.

@@ -57,7 +57,11 @@ func minerMatch(f *facts) []hit {
 	return append(out, matching(func(f *facts, e *fact) (string, bool) {
 		switch e.Kind {
 		case effect.Connect:
-			return show(e.Target.Text), e.host.Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum")
+			if e.host.Has(place.Pool) || strings.HasPrefix(e.Target.Text, "stratum") {
+				return show(e.Target.Text), true
+			}
+
+			return speaksStratum(f, e)
 		case effect.Receive, effect.Install, effect.Import:
 			return show(e.Target.Text), minerName(e.Target.Text)
 		case effect.Send, effect.Write, effect.Call:
@@ -79,6 +83,24 @@ func minerMatch(f *facts) []hit {
 
 		return "", false
 	}, effect.Connect, effect.Receive, effect.Install, effect.Import, effect.Send, effect.Write, effect.Call)(f)...)
+}
+
+// speaksStratum says whether code that opens a connection of its own spells
+// out the first words of a miner's protocol, wherever it puts them together.
+func speaksStratum(f *facts, e *fact) (string, bool) {
+	if e.host.Has(place.Loopback) {
+		return "", false
+	}
+
+	for _, word := range []string{"mining.subscribe", "mining.authorize", "mining.submit"} {
+		for _, q := range []string{`"`, `'`, "`", `\"`} {
+			if strings.Contains(f.a.subject.Text, q+word+q) {
+				return show(word), true
+			}
+		}
+	}
+
+	return "", false
 }
 
 func minerMark(s string) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/place"
+	"github.com/e2bguard/e2bguard/guard/static/scripting"
 )
 
 var credentialRules = []row{
@@ -14,7 +15,7 @@ var credentialRules = []row{
 			ID: "read-credentials", Category: "credential_theft", Severity: High, CWE: "CWE-522",
 			Seen: "it reads {}, which holds credentials.", Fine: "Using the tool they belong to (ssh, aws, git, docker), or reading files of your project, would be fine.",
 		},
-		match: matching(readsSecret, effect.Read, effect.Move, effect.Link),
+		match: matching(readsSecret, effect.Read, effect.Move, effect.Link, effect.Call),
 	},
 	{
 		Rule: Rule{
@@ -70,7 +71,16 @@ func readsSecret(f *facts, e *fact) (string, bool) {
 		p = place.Resolve(e.Data.Text, f.a.cwd)
 		c = place.Classify(p)
 	case effect.Move:
-		return "", false
+		// A copy of a browser's store, in whatever profile, is made to be read.
+		if !e.Flags.Has(effect.FlagCopy) || len(e.Args) == 0 {
+			return "", false
+		}
+
+		p = e.Args[0].Text
+
+		return show(p), place.Browser(p)
+	case effect.Call:
+		return "\x00a browser's saved passwords, cookies or cards", e.Target.Text == scripting.BrowserTable
 	}
 
 	// Through the file API "self" is not the caller's own process.

@@ -109,6 +109,36 @@ var codeSamples = []sample{
 		pass: []string{"print(type(x).__name__)", "class A: pass\nprint(A.__subclasses__())", "print(isinstance(1, object))", "print(int.__mro__)"},
 	},
 	{
+		rule: "decode-execute", lang: "bash",
+		block: []string{
+			"gunzip -c x | sh", "zcat x.gz | bash", "xz -dc x.xz | sh", "bzip2 -dc < x | bash", "zstd -dc x | sh", "gpg -d x.gpg | bash", "unzip -p x.zip run.sh | sh", "tar xOf a.tar run.sh | sh", "bash <(zcat x.gz)", "eval \"$(gzip -dc x)\"",
+			"zcat x.gz > s.sh; bash s.sh",
+		},
+		pass: []string{
+			"zcat log.gz | grep error", "gunzip -c dump.sql.gz | psql app", "gzip -dc tool.gz > tool && chmod +x tool && ./tool", "unzip -p a.zip x.json | jq .", "tar xzf a.tgz -C /opt", "gpg --dearmor k > k.gpg", "diff <(zcat a.gz) <(zcat b.gz)", "gpg -d notes.gpg > notes.txt",
+		},
+	},
+	{
+		rule: "crypto-miner", lang: "python",
+		block: []string{
+			"import socket, json\ns = socket.create_connection((h, 3333))\ns.sendall((json.dumps({'id': 1, 'method': 'mining.subscribe', 'params': []}) + '\\n').encode())",
+			"import socket, json\ns = socket.socket()\ns.connect(('p.example', 4444))\nm = {\"method\": \"mining.authorize\"}\ns.send(json.dumps(m).encode())",
+			"import socket\ns = socket.create_connection(('p.example', 1))\nfor m in ['mining.submit']:\n    s.send(build(m))",
+		},
+		pass: []string{
+			"print('mining.subscribe is a method of stratum')", "import socket\ns = socket.create_connection(('p.example', 80))\ns.send(b'GET / HTTP/1.0')", "methods = ['mining.subscribe']\nprint(methods)",
+			"import socket\ns = socket.create_connection(('localhost', 3333))\ns.send(build('mining.submit'))",
+		},
+	},
+	{
+		rule: "crypto-miner", lang: "javascript",
+		block: []string{
+			"const s = require('net').connect(3333, 'p.example')\ns.write(JSON.stringify({ id: 1, method: 'mining.subscribe', params: [] }))", "const s = require('tls').connect(443, 'p.example')\nlet m = {method: \"mining.authorize\"}\ns.write(JSON.stringify(m))",
+			"const net = require('net'); const s = new net.Socket(); s.connect(1, 'p.example'); s.write(pack(`mining.submit`))",
+		},
+		pass: []string{"console.log('mining.subscribe')", "require('net').connect(80, 'p.example').write('x')", "const m = {method: 'mining.subscribe'}; console.log(m)"},
+	},
+	{
 		rule: "crypto-miner", lang: "bash",
 		block: []string{
 			"./xmrig -o pool.example:3333 -u x", "xmrig --config=c.json", "nohup /tmp/.x/minerd -a scrypt &", "wget https://github.com/xmrig/xmrig/releases/download/v6/xmrig.tar.gz", "git clone https://github.com/xmrig/xmrig", "./a -o stratum+tcp://h.example:3333",

@@ -4,7 +4,7 @@ var fileSamples = []sample{
 	{
 		rule: "delete-system-tree", lang: "bash",
 		block: []string{
-			"rm -rf /", "rm -fr /*", "rm -r -f --no-preserve-root /", "rm --recursive --force /etc", "sudo rm -rf /usr", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "${HOME}"`,
+			"rm -rf /", "rm -fr /*", "rm -rf /et*", "rm -rf /us?", "rm -rf /[be]*", "rm -rf /usr/li*", "find / -type f -exec rm -f {} +", "find / -type f -print0 | xargs -0 rm -f", "find /etc | xargs rm -rf", "rm -r -f --no-preserve-root /", "rm --recursive --force /etc", "sudo rm -rf /usr", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "${HOME}"`,
 			"rm -rf ~/*", "rm -rf /home/user", "rm -rf /home/*", "cd / && rm -rf *", "cd /etc; rm -rf ./*", "rm -rf //", "rm -rf /./", "rm -rf /tmp/../etc", "rm -rf /home/user/..",
 			"find / -delete", "find /etc -type f -delete; find /home/user -delete", "find / -exec rm -rf {} +", "find /home -mindepth 1 -exec rm -rf {} \\;", "ls / | xargs -I{} rm -rf /{} ; rm -rf /var",
 			"D=/; rm -rf $D", `A="-rf"; B=/usr; rm $A $B`, "X=(rm -rf /); \"${X[@]}\"", "f() { rm -rf \"$1\"; }; f /etc", "for d in /bin /etc; do rm -rf $d; done", "alias x='rm -rf /'; x",

@@ -67,14 +67,25 @@ var loadSamples = []sample{
 		pass:  []string{"whoami; hostname", "uname -a", "ps aux | grep node"},
 	},
 	{
+		rule: "fork-bomb", lang: "javascript",
+		block: []string{
+			"const { Worker } = require('worker_threads');\nfor (let i = 0; i < 1000; i++) new Worker(__filename);", "const w = require('worker_threads');\nnew w.Worker(__filename);\nnew w.Worker(__filename);",
+			"const { Worker, isMainThread } = require('worker_threads');\n[1, 2, 3].forEach(() => new Worker(__filename));",
+		},
+		pass: []string{
+			"const { Worker, isMainThread } = require('worker_threads');\nif (isMainThread) { for (let i = 0; i < 4; i++) new Worker(__filename); } else { work(); }", "const wt = require('worker_threads');\nif (wt.isMainThread) new wt.Worker(__filename);",
+			"const { Worker } = require('worker_threads');\nfor (let i = 0; i < 4; i++) new Worker('./job.js');",
+		},
+	},
+	{
 		rule: "preload-library", lang: "bash",
-		block: []string{"LD_PRELOAD=/tmp/x.so ls", "export LD_PRELOAD=./hook.so", "env LD_PRELOAD=/dev/shm/a.so id", "LD_LIBRARY_PATH=/tmp ls", "export LD_AUDIT=/tmp/a.so"},
+		block: []string{"LD_PRELOAD=/tmp/x.so ls", "export LD_PRELOAD=./hook.so", "env LD_PRELOAD=/dev/shm/a.so id", "LD_LIBRARY_PATH=/tmp ls", "export LD_AUDIT=/tmp/a.so", "export LD_PRELOAD=/workspace/x.so", "LD_PRELOAD=~/x.so ls"},
 		pass:  []string{"LD_PRELOAD=libjemalloc.so.2 ./app", "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4 python x.py", "LD_LIBRARY_PATH=/usr/local/cuda/lib64 python x.py", "echo $LD_PRELOAD", "LD_LIBRARY_PATH=$HOME/lib ./app"},
 	},
 	{
 		rule: "startup-variable", lang: "bash",
-		block: []string{"BASH_ENV=/tmp/x bash y", "export PYTHONSTARTUP=/tmp/x.py", "ENV=/tmp/x sh -i", "export NODE_OPTIONS='--require /tmp/x.js'"},
-		pass:  []string{"ENV=production npm start", "export NODE_OPTIONS=--max-old-space-size=4096", "PYTHONSTARTUP=~/.pythonrc python", "export NODE_ENV=test", "PYTHONPATH=. pytest"},
+		block: []string{"BASH_ENV=/tmp/x bash y", "export PYTHONSTARTUP=/tmp/x.py", "ENV=/tmp/x sh -i", "export NODE_OPTIONS='--require /tmp/x.js'", "export BASH_ENV=/home/user/x.sh", "export BASH_ENV=/workspace/x", "export R_PROFILE_USER=/tmp/x.R", "export CURL_HOME=/tmp/c", "export DOTNET_STARTUP_HOOKS=/app/x.dll"},
+		pass:  []string{"ENV=production npm start", "export NODE_OPTIONS=--max-old-space-size=4096", "PYTHONSTARTUP=~/.pythonrc python", "BASH_ENV=~/.bashrc bash x.sh", "BASH_ENV= bash x.sh", "NODE_OPTIONS='--require ./test/setup.js' npm test", "export IPYTHONDIR=~/.ipython", "NODE_OPTIONS='-r ts-node/register' mocha", "export NODE_ENV=test", "PYTHONPATH=. pytest"},
 	},
 }
 

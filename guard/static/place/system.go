@@ -39,7 +39,7 @@ func system(p string) Class {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)
 
-	if trees[p] || isGlobAll(base) && trees[dir] && !IsTemp(dir) || dir == "/var" && base != "tmp" && base != "crash" {
+	if trees[p] || isGlobAll(base) && trees[dir] && !IsTemp(dir) || globsTree(dir, base) || dir == "/var" && base != "tmp" && base != "crash" {
 		c |= Tree | Vital
 	}
 
@@ -70,6 +70,23 @@ func system(p string) Class {
 	}
 
 	return c
+}
+
+// globsTree says whether a pattern takes one of the trees at the top.
+func globsTree(dir, pattern string) bool {
+	if dir != "/" && dir != "/usr" || !strings.ContainsAny(pattern, "*?[") {
+		return false
+	}
+
+	for t := range trees {
+		if d, name := path.Split(t); path.Clean(d) == dir && name != "" {
+			if ok, _ := path.Match(pattern, name); ok {
+				return true
+			}
+		}
+	}
+
+	return false
 }
 
 func logClass(p string) Class {

@@ -102,13 +102,47 @@ func ssh(rest string) Class {
 	return Private
 }
 
-var secretNames = setOf("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "wallet.dat", "key4.db", "key3.db", "logins.json", "cookies.sqlite",
-	"Login Data", "signons.sqlite", ".git-credentials", ".pypirc", ".netrc", "shadow.bak", "ntds.dit", "keepass.kdbx", "terraform.tfstate",
+var secretNames = setOf("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "wallet.dat", "logins.json", ".git-credentials", ".pypirc", ".netrc", "shadow.bak", "ntds.dit", "keepass.kdbx", "terraform.tfstate",
 	"kubeconfig", ".pgpass", "credentials.tfrc.json", "exodus.wallet", "master.key", "keystore.jks")
 
 var privateNames = setOf(".env", ".env.local", ".env.production", ".env.development", "credentials", "credentials.json",
 	"secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "service-account.json", "service_account.json", "id_rsa", "passwords.txt",
 	"config.json.enc", "htpasswd", ".htpasswd", "auth.json", "token.json", "wp-config.php")
+
+// browserStores are the files in which browsers keep passwords, cookies and
+// cards. The first kind has names of its own; the second is told by the place.
+var (
+	browserStores = setOf("Login Data", "Login Data For Account", "key4.db", "key3.db", "cookies.sqlite", "signons.sqlite", "formhistory.sqlite")
+	browserFiles  = setOf("logins.json", "Cookies", "Web Data", "Local State", "cert9.db", "Account Web Data", "Login Data-journal", "Cookies-journal")
+)
+
+// browserPlaces are parts of paths at which browsers keep profiles.
+var browserPlaces = []string{"google/chrome", "google-chrome", "chromium", "bravesoftware", "brave-browser", "microsoft/edge", "microsoft-edge", "mozilla/", "firefox/profiles", ".mozilla",
+	"opera software", "vivaldi", "yandexbrowser", "user data/", "epic privacy browser", "librewolf", "thunderbird"}
+
+// Browser says whether a path, in any system's spelling, is a file in which a
+// browser keeps credentials.
+func Browser(p string) bool {
+	p = strings.ReplaceAll(p, `\`, "/")
+	base := path.Base(p)
+
+	if browserStores[base] {
+		return true
+	}
+
+	if !browserFiles[base] {
+		return false
+	}
+
+	p = strings.ToLower(p)
+	for _, b := range browserPlaces {
+		if strings.Contains(p, b) {
+			return true
+		}
+	}
+
+	return false
+}
 
 // byName classifies by the file's own name, wherever it is.
 func byName(p string) Class {
@@ -117,6 +151,8 @@ func byName(p string) Class {
 	var c Class
 
 	switch {
+	case Browser(p):
+		c |= Secret
 	case secretNames[base]:
 		c |= Private
 	case privateNames[base], strings.HasPrefix(base, ".env."):

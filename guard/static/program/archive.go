@@ -196,11 +196,17 @@ func archive(m *Machine, c *Call) effect.Value {
 	}
 
 	if extract || !create {
+		content := c.Stdin
 		if !out.IsEmpty() && out.Text != "-" {
-			return opaque(m.Read(out, c.Span, c.Flags, name))
+			content = m.Read(out, c.Span, c.Flags, name)
 		}
 
-		return opaque(c.Stdin)
+		content = opaque(content)
+		if printsMembers(c.Args) {
+			content = unpacked(content)
+		}
+
+		return content
 	}
 
 	content := effect.Unknown(0)
@@ -217,6 +223,59 @@ func archive(m *Machine, c *Call) effect.Value {
 	return effect.Value{}
 }
 
+// unpackedRef is the Ref of what was compressed or in an archive.
+const unpackedRef = "unpacked"
+
+// unpacked marks what nobody could read before.
+func unpacked(v effect.Value) effect.Value {
+	v.Taint |= effect.TaintDecoded
+	v.Ref = unpackedRef
+
+	return v
+}
+
+// decrypter is gpg and age: with -d it prints what nobody could read before.
+func decrypter(short, long string) model {
+	plain := filter(short, long, 0)
+
+	return func(m *Machine, c *Call) effect.Value {
+		v := plain(m, c)
+		if o := getopt(c.Args, short, long); o.has("d", "decrypt") {
+			v.Taint |= effect.TaintDecoded
+			m.add(c, effect.Effect{Kind: effect.Decode, Target: effect.Const(Base(c.Name.Text)), Data: v})
+		}
+
+		return v
+	}
+}
+
+// printsMembers says whether tar prints what it takes out.
+func printsMembers(args []effect.Value) bool {
+	for i, a := range args {
+		short := i == 0 || strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--")
+		if a.Text == "--to-stdout" || short && strings.Contains(a.Text, "O") && strings.ContainsAny(a.Text, "xf") {
+			return true
+		}
+	}
+
+	return false
+}
+
+// unzip prints members with -p.
+func unzip(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "dPx", "")
+	if len(o.pos) == 0 {
+		return effect.Unknown(effect.TaintOutput)
+	}
+
+	content := opaque(m.Read(o.pos[0], c.Span, c.Flags, "unzip"))
+	if o.has("p", "c") {
+		content = unpacked(content)
+	}
+
+	return content
+}
+
 // compress is gzip and friends: with -c or as a filter they print, else they
 // replace files.
 func compress(decompress bool, kind string) model {
@@ -225,6 +284,7 @@ func compress(decompress bool, kind string) model {
 		v := opaque(m.input(c, o.pos))
 
 		if decompress || o.has("d", "decompress", "uncompress") {
+			v = unpacked(v)
 			m.add(c, effect.Effect{Kind: effect.Decode, Target: effect.Const(kind), Data: v})
 		}
 

@@ -67,9 +67,14 @@ func xargs(m *Machine, c *Call) effect.Value {
 		return effect.Unknown(effect.TaintOutput | c.Stdin.Taint)
 	}
 
+	flags := c.Flags
+	if c.Stdin.Ref == everythingRef {
+		flags |= effect.FlagLoop
+	}
+
 	return m.start(Call{
 		Name: words[0], Args: append(append([]effect.Value{}, words[1:]...), in...), Stdin: effect.Unknown(0), Span: c.Span,
-		Flags: c.Flags,
+		Flags: flags,
 	})
 }
 

@@ -30,6 +30,8 @@ func findModel(m *Machine, c *Call) effect.Value {
 
 	names, filtered := findTests(c.Args[i:])
 	found := findResults(roots, names, filtered)
+	// What -exec succeeds for, or what is near, is not everything.
+	listed := !filtered && !hasWord(c.Args, "-exec") && !hasWord(c.Args, "-execdir") && !hasWord(c.Args, "-maxdepth")
 
 	for ; i < len(c.Args); i++ {
 		switch c.Args[i].Text {
@@ -65,13 +67,21 @@ func findModel(m *Machine, c *Call) effect.Value {
 
 	if len(found) == 1 {
 		out.Text = found[0].Text
-		if out.IsConst() {
+
+		switch {
+		case listed && out.IsConst():
+			out.Ref = everythingRef
+		case out.IsConst():
 			out.Text += "/" + effect.HoleText
 		}
 	}
 
 	return out
 }
+
+// everythingRef is the Ref of a list of all that is below a place; the text is
+// the place.
+const everythingRef = "find all"
 
 // runWith runs a command with every occurrence of a token replaced.
 func (m *Machine) runWith(c *Call, words []effect.Value, token string, with effect.Value) {

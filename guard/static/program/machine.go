@@ -183,6 +183,16 @@ func (m *Machine) unknownProgram(c *Call) effect.Value {
 		return out
 	}
 
+	// A pipe is no program, and a file that was packed and is started by its name
+	// is a released binary.
+	if strings.HasPrefix(c.Name.Text, "/dev/fd/") {
+		return out
+	}
+
+	if content.Ref == unpackedRef {
+		content.Taint &^= effect.TaintDecoded
+	}
+
 	if ok {
 		m.runFile(c, content, languageOf(c.Name.Text, content.Text))
 	}

@@ -50,7 +50,7 @@ func init() {
 		"iconv": filter("ft", " from-code to-code ", 0), "dos2unix": sameLine(""), "jq": filter("", " arg argjson slurpfile rawfile indent ", 1),
 		"yq": filter("", "", 1), "wc": filter("", "", 0), "md5sum": quiet, "sha1sum": quiet, "sha256sum": quiet, "sha512sum": quiet,
 		"diff": filter("U", "", 0), "cmp": quiet, "vimdiff": quiet, "split": filter("bnla", "", 0), "csplit": filter("", "", 0), "tee": tee, "sponge": tee,
-		"pv": cat, "buffer": cat, "mbuffer": cat, "gpg": filter("oru", " output recipient passphrase batch ", 0), "age": filter("or", "", 0),
+		"pv": cat, "buffer": cat, "mbuffer": cat, "gpg": decrypter("oru", " output recipient passphrase passphrase-file "), "gpg2": decrypter("oru", " output recipient passphrase passphrase-file "), "age": decrypter("ori", " output recipient identity "),
 		"xmllint": filter("", "", 0), "highlight": cat,
 
 		// Files.
@@ -58,9 +58,9 @@ func init() {
 		"trash-put": remove(0), "rimraf": remove(recursive), "del-cli": remove(recursive), "cp": copyTo(true), "gcp": copyTo(true),
 		"mv": copyTo(false), "install": copyTo(true), "ln": link, "chmod": mode, "chown": mode, "chgrp": mode, "setfacl": mode, "chattr": mode,
 		"setcap": mode, "dd": dd, "dcfldd": dd, "truncate": resize, "fallocate": resize, "tar": archive, "bsdtar": archive, "gtar": archive,
-		"zip": archive, "7z": archive, "7za": archive, "rar": archive, "gzip": compress(false, "gzip"), "gunzip": compress(true, "gzip"),
+		"zip": archive, "unzip": unzip, "7z": archive, "7za": archive, "rar": archive, "gzip": compress(false, "gzip"), "gunzip": compress(true, "gzip"),
 		"bzip2": compress(false, "bzip2"), "bunzip2": compress(true, "bzip2"), "bzcat": compress(true, "bzip2"), "xz": compress(false, "xz"),
-		"unxz": compress(true, "xz"), "xzcat": compress(true, "xz"), "zstd": compress(false, "zstd"), "unzstd": compress(true, "zstd"), "lz4": compress(false, "lz4"),
+		"lzma": compress(false, "xz"), "unlzma": compress(true, "xz"), "lzcat": compress(true, "xz"), "zstdcat": compress(true, "zstd"), "unxz": compress(true, "xz"), "xzcat": compress(true, "xz"), "zstd": compress(false, "zstd"), "unzstd": compress(true, "zstd"), "lz4": compress(false, "lz4"),
 		"mktemp": mktemp, "tempfile": mktemp, "basename": pathName(path.Base), "dirname": pathName(path.Dir),
 		"realpath": pathName(path.Clean), "readlink": pathName(path.Clean), "which": lookUp, "type": lookUp, "whereis": lookUp, "command": lookUp,
 		"touch": create, "mkdir": create, "mkfifo": create, "mknod": create, "ls": quiet, "stat": quiet, "file": quiet, "du": quiet, "df": quiet,
@@ -75,7 +75,7 @@ func init() {
 		"rsync":  remoteCopy("efTMB@", " rsh exclude include filter files-from rsync-path port bwlimit max-size out-format log-file compare-dest link-dest backup-dir suffix password-file chmod chown "),
 		"rclone": cloudCopy, "aws": cloudCopy, "gsutil": cloudCopy, "gcloud": cloudCopy, "az": cloudCopy, "gh": cloudCopy, "mc": cloudCopy, "s3cmd": cloudCopy,
 		"sftp": ssh, "ftp": netcat, "lftp": netcat, "tftp": netcat, "dig": nameLookup("pbcfkqtxy"), "nslookup": nameLookup(""), "host": nameLookup("tcNRW"), "drill": nameLookup(""),
-		"ping": nameLookup("cisWwtpQIMl"), "ping6": nameLookup("cisWwtpQIMl"), "resolvectl": nameLookup(""), "getent": quiet, "mail": mailer, "mailx": mailer,
+		"ping": nameLookup("cisWwtpQIMl"), "ping6": nameLookup("cisWwtpQIMl"), "resolvectl": nameLookup(""), "getent": getent, "mail": mailer, "mailx": mailer,
 		"sendmail": mailer, "mutt": mailer, "msmtp": mailer, "swaks": mailer,
 
 		// Host and user.

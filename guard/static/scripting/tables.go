@@ -94,6 +94,33 @@ func ParseUnit(text string, b *effect.Budget) effect.Result {
 	return r
 }
 
+// BrowserTable is the target of a Call that reads a browser's saved passwords,
+// cookies or cards.
+const BrowserTable = "browser credentials"
+
+// browserTables are columns and tables of browsers' own databases: every part
+// of a line must be there.
+var browserTables = [][]string{
+	{"PASSWORD_VALUE", "LOGINS"}, {"ENCRYPTED_VALUE", "COOKIES"}, {"CARD_NUMBER_ENCRYPTED"}, {"MOZ_COOKIES"}, {"MOZ_LOGINS"}, {"NSSPRIVATE"},
+}
+
+func browserTable(stmt string) bool {
+	stmt = strings.ToUpper(stmt[:min(len(stmt), 4096)])
+
+	for _, parts := range browserTables {
+		all := true
+		for _, p := range parts {
+			all = all && strings.Contains(stmt, p)
+		}
+
+		if all {
+			return true
+		}
+	}
+
+	return false
+}
+
 // ParseSQL reports statements that destroy or that leave the database.
 func ParseSQL(text string, b *effect.Budget) effect.Result {
 	var r effect.Result
@@ -118,6 +145,8 @@ func ParseSQL(text string, b *effect.Budget) effect.Result {
 		span := effect.Span{Start: start, End: at}
 
 		switch {
+		case words[0] == "SELECT" && browserTable(stmt):
+			r.Add(effect.Effect{Kind: effect.Call, Span: span, Target: effect.Const(BrowserTable), Via: "sql"})
 		case words[0] == "DROP" && (words[1] == "DATABASE" || words[1] == "SCHEMA" || words[1] == "TABLE" || words[1] == "USER"),
 			words[0] == "TRUNCATE", words[0] == "DELETE" && !strings.Contains(strings.ToUpper(stmt), "WHERE"):
 			r.Add(effect.Effect{Kind: effect.Call, Span: span, Target: effect.Const("sql " + strings.ToLower(words[0]+" "+words[1])), Via: "sql"})

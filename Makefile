@@ -77,4 +77,4 @@ lint: ## Run golangci-lint
 
 .PHONY: image
 image: ## Build the container image (needs docker)
-	docker build -f deploy/docker/Dockerfile -t e2bguard .
+	docker build -f deploy/docker/Dockerfile -t e2bguard:0.1.0 .

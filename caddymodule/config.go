@@ -147,8 +147,6 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	cfg.Clients, err = h.clients(repl, cfg.Upstream.APIKey)
 	note(err)
-	cfg.Seal, err = h.sealer(ctx, repl)
-	note(err)
 	note(oneOf("signed_uploads", h.SignedUploads, uploadsWithPath, uploadsAnywhere))
 	cfg.UnboundUploads = h.SignedUploads == uploadsAnywhere
 	cfg.PublicDomain, err = publicDomain(repl, h.PublicDomain)
@@ -160,6 +158,9 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.Policy, err = h.policy()
 	note(err)
 	cfg.Body, err = h.Buffer.config(repl)
+	note(err)
+	// Last: a configuration with a fault must not leave a generated key behind.
+	cfg.Seal, err = h.sealer(ctx, repl, len(problems) == 0)
 	note(err)
 	return cfg, errors.Join(problems...)
 }
@@ -190,6 +191,9 @@ func (h *Handler) checkVault() error {
 	return nil
 }
 
+// minClientKey is the least length of a key that stands for an E2B account.
+const minClientKey = 16
+
 func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]gateway.Client, error) {
 	var problems []error
 	var clients []gateway.Client
@@ -198,8 +202,12 @@ func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]ga
 			problems = append(problems, fmt.Errorf("client name %q: use up to 63 letters, digits, dots, dashes and underscores", c.Name))
 		}
 		key, err := secret(repl, "key of client "+c.Name, c.Key)
-		if err == nil && key.IsZero() {
+		switch {
+		case err != nil:
+		case key.IsZero():
 			err = fmt.Errorf("client %s has no key", c.Name)
+		case len(key.Reveal()) < minClientKey && !strings.HasPrefix(key.Reveal(), gateway.HashPrefix):
+			err = fmt.Errorf("the key of client %s has %d characters and could be guessed: use at least %d, best one made with: e2bguard key new", c.Name, len(key.Reveal()), minClientKey)
 		}
 		if err != nil {
 			problems = append(problems, err)

@@ -129,7 +129,7 @@ var caddyfileBlock = regexp.MustCompile("(?ms)^```[Cc]addyfile\n(.*?)^```$")
 // TestCaddyfilesOfTheDocsLoad: what people copy must work.
 func TestCaddyfilesOfTheDocsLoad(t *testing.T) {
 	for _, name := range []string{"E2B_API_KEY", "TEAM_A_KEY", "TEAM_B_KEY", "SUPERAGENT_API_KEY"} {
-		t.Setenv(name, "e2b_"+strings.ToLower(regexp.MustCompile(`[^0-9A-Fa-f]`).ReplaceAllString(name, "0")))
+		t.Setenv(name, "e2b_0123456789"+strings.ToLower(regexp.MustCompile(`[^0-9A-Fa-f]`).ReplaceAllString(name, "0")))
 	}
 	t.Setenv("SEAL_KEY", strings.Repeat("5e", 32))
 	for _, file := range []string{"README.md", "docs/guide.md", "docs/configuration.md", "docs/troubleshooting.md", "docs/threat-model.md", "deploy/docker/Caddyfile"} {

@@ -27,8 +27,8 @@ const (
 
 // sealer makes what seals the clients' tokens, from the keys of the
 // configuration or else from one that is made at the first start and kept. In
-// pass-through mode there is nothing to seal.
-func (h *Handler) sealer(ctx caddy.Context, repl *caddy.Replacer) (*seal.Sealer, error) {
+// pass-through mode there is nothing to seal. Without generate none is made.
+func (h *Handler) sealer(ctx caddy.Context, repl *caddy.Replacer, generate bool) (*seal.Sealer, error) {
 	if len(h.Clients) == 0 {
 		if len(h.SealKey) > 0 {
 			return nil, errors.New("seal_key seals what clients get in place of E2B's tokens, but without a client they get E2B's own: " +
@@ -47,6 +47,9 @@ func (h *Handler) sealer(ctx caddy.Context, repl *caddy.Replacer) (*seal.Sealer,
 			return nil, err
 		}
 		text += resolved + "\n"
+	}
+	if len(h.SealKey) == 0 && !generate {
+		return nil, nil
 	}
 	if len(h.SealKey) == 0 {
 		kept, err := keptSealKey(ctx, ctx.Storage())

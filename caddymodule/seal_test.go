@@ -65,7 +65,7 @@ func TestSealKeyOfTheConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := Handler{Clients: []Client{{Name: "team-a", Key: "k"}}, SealKey: given}
-			got, err := h.sealer(caddy.Context{}, caddy.NewReplacer())
+			got, err := h.sealer(caddy.Context{}, caddy.NewReplacer(), true)
 			require.NoError(t, err)
 			require.Equal(t, want.Seal(token), got.Seal(token))
 			opened, err := got.Open(before.Seal(token))

@@ -154,6 +154,11 @@ func (m *Machine) format(n tree.Node) Value {
 			out.Built = out.Built || v.IsText()
 		}
 
+		// Pieces without text add nothing, however many there are.
+		if !computed && v.Kind == out.Kind && v.Text == "" && v.Taint == 0 {
+			continue
+		}
+
 		items = append(items, v)
 	}
 

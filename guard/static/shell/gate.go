@@ -80,7 +80,10 @@ var byteCost = func() (t [256]uint8) {
 		t[b] = 10
 	}
 
-	for _, b := range []byte("\n'\" ") {
+	// A line is at least a statement.
+	t['\n'] = 4
+
+	for _, b := range []byte("'\" ") {
 		t[b] = 2
 	}
 

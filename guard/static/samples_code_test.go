@@ -119,6 +119,16 @@ var codeSamples = []sample{
 		},
 	},
 	{
+		rule: "decode-execute", lang: "python",
+		block: []string{
+			"import base64\nrunner.run(['python', '-c', base64.b64decode(x)])", "import base64\nfrom tools import start\nstart([\"bash\", \"-c\", base64.b64decode('bHM=').decode()])",
+			"import zlib, base64\ncmd = ['python3', '-c', zlib.decompress(base64.b64decode(blob))]\npool.launch(cmd)",
+		},
+		pass: []string{
+			"runner.run(['python', '-c', 'print(1)'])", "import base64\nrunner.run(['python', 'x.py', base64.b64decode(x)])", "import base64\nstore.save([base64.b64decode(x)])", "import base64\nplot(['a', '-c', 'b'])",
+		},
+	},
+	{
 		rule: "crypto-miner", lang: "python",
 		block: []string{
 			"import socket, json\ns = socket.create_connection((h, 3333))\ns.sendall((json.dumps({'id': 1, 'method': 'mining.subscribe', 'params': []}) + '\\n').encode())",

@@ -381,6 +381,8 @@ func (m *Machine) call(f Value, c *Call) Value {
 // handOver follows functions that are given to code that is not known, with
 // the sources of the other arguments.
 func (m *Machine) handOver(c *Call) {
+	m.runsVector(c)
+
 	for i := range c.Args {
 		if s := c.Args[i].Sym(); s != nil && c.Args[i].Kind == Symbol && s.Call != nil && s.Callback {
 			// A library function given away: it is called with what is unknown.
@@ -398,6 +400,30 @@ func (m *Machine) handOver(c *Call) {
 			m.freeCall(k)
 		}
 	}
+}
+
+// runsVector sees a list of an interpreter, -c or -e, and code that was decoded
+// or downloaded: whatever function takes it, it is there to be run.
+func (m *Machine) runsVector(c *Call) {
+	if len(c.Args) == 0 || c.Args[0].Kind != Array {
+		return
+	}
+
+	words, ok := m.items(c.Args[0])
+	if !ok || len(words) < 3 || len(words) > 8 || !words[0].IsText() || words[1].Text != "-c" && words[1].Text != "-e" {
+		return
+	}
+
+	if words[2].Taint&(effect.TaintDecoded|effect.TaintDownload) == 0 {
+		return
+	}
+
+	args := make([]effect.Value, 0, len(words)-1)
+	for _, w := range words[1:] {
+		args = append(args, w.Value())
+	}
+
+	m.Emit(c, effect.Effect{Kind: effect.Exec, Target: words[0].Value(), Args: args})
 }
 
 func (m *Machine) callBound(f Value, b *Bound, c *Call) Value {

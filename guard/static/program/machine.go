@@ -61,7 +61,10 @@ func Base(name string) string {
 }
 
 // Run starts a program: it records the Exec, and what follows from it.
-func (m *Machine) Run(c Call) effect.Value {
+func (m *Machine) Run(c Call) effect.Value { return m.RunCall(&c) }
+
+// RunCall is Run for a call that its caller is done with.
+func (m *Machine) RunCall(c *Call) effect.Value {
 	if m.depth > maxDepth || !m.Budget.Spend(8+2*len(c.Args)) {
 		return effect.Unknown(effect.TaintOutput)
 	}
@@ -98,18 +101,18 @@ func (m *Machine) Run(c Call) effect.Value {
 	}
 
 	if w, ok := wrappers[base]; ok {
-		if inner, ok := w(m, &c); ok {
+		if inner, ok := w(m, c); ok {
 			return m.start(inner)
 		}
 	}
 
-	m.exec(&c, base)
+	m.exec(c, base)
 
 	if known && run != nil {
-		return run(m, &c)
+		return run(m, c)
 	}
 
-	return m.unknownProgram(&c)
+	return m.unknownProgram(c)
 }
 
 // isPython says whether a name is python with any version.

@@ -213,7 +213,7 @@ func (e *eval) dispatch(c program.Call) effect.Value {
 		e.r.Add(effect.Effect{Kind: effect.Spawn, Span: c.Span, Target: c.Name, Flags: c.Flags | effect.FlagRecursing, Via: "$0"})
 	}
 
-	return e.m.Run(c)
+	return e.m.RunCall(&c)
 }
 
 func isArgZero(name effect.Value) bool { return name.Ref == "0" }

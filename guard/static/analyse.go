@@ -238,7 +238,12 @@ func (a *analysis) written(effects []effect.Effect, pos position, flags effect.F
 			continue
 		}
 
-		a.run(lang, e.Data, position{offset: -1, span: e.Span}, flags, depth+1)
+		at := flags
+		if isBuild(lang) {
+			at |= effect.FlagElsewhere
+		}
+
+		a.run(lang, e.Data, position{offset: -1, span: e.Span}, at, depth+1)
 	}
 }
 

@@ -1,6 +1,9 @@
 package static
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/java"
 	"github.com/e2bguard/e2bguard/guard/static/javascript"
@@ -26,4 +29,15 @@ var frontEnds = map[string]effect.Parser{
 	"cron":       scripting.ParseCron,
 	"unit":       scripting.ParseUnit,
 	"sql":        scripting.ParseSQL,
+	packageJSON:  scripting.ParsePackage,
+	dockerfile:   scripting.ParseDockerfile,
+	makefile:     scripting.ParseMake,
+	buildYAML:    scripting.ParseBuildYAML,
 }
+
+// Languages lists the languages that the guard reads, sorted.
+func Languages() []string { return slices.Sorted(maps.Keys(frontEnds)) }
+
+// KnownLanguage says whether the guard reads a language, by its name or another
+// one that is common for it, such as "sh" or "py".
+func KnownLanguage(name string) bool { return frontEnds[normalLanguage(name)] != nil }

@@ -5,6 +5,19 @@ import (
 	"strings"
 )
 
+// The languages of build files: what they run, a build tool runs later.
+const (
+	packageJSON = "package.json"
+	dockerfile  = "dockerfile"
+	makefile    = "makefile"
+	buildYAML   = "build-yaml"
+)
+
+// isBuild says whether a language is that of a build file.
+func isBuild(lang string) bool {
+	return lang == packageJSON || lang == dockerfile || lang == makefile || lang == buildYAML
+}
+
 // byExtension maps file extensions to languages; absent: not code.
 var byExtension = map[string]string{
 	".sh": "bash", ".bash": "bash", ".zsh": "bash", ".ksh": "bash", ".command": "bash", ".bats": "bash",
@@ -13,6 +26,7 @@ var byExtension = map[string]string{
 	".ts": "typescript", ".tsx": "typescript", ".mts": "typescript", ".cts": "typescript",
 	".r": "r", ".R": "r", ".rprofile": "r", ".java": "java", ".pl": "perl", ".pm": "perl", ".rb": "ruby", ".php": "php", ".lua": "lua",
 	".service": "unit", ".timer": "unit", ".cron": "cron", ".sql": "sql",
+	".mk": makefile, ".mak": makefile, ".dockerfile": dockerfile,
 }
 
 // byFileName maps whole names.
@@ -21,7 +35,10 @@ var byFileName = map[string]string{
 	".zshrc": "bash", ".zshenv": "bash", ".zprofile": "bash", ".zlogin": "bash", ".kshrc": "bash", "bash.bashrc": "bash", "profile": "bash",
 	".envrc": "bash", "rc.local": "bash", ".xinitrc": "bash", ".xprofile": "bash", ".xsession": "bash", "crontab": "cron", "PKGBUILD": "bash",
 	"gradlew": "bash", "configure": "bash", "sitecustomize.py": "python", "usercustomize.py": "python", ".pythonrc": "python", ".Rprofile": "r",
-	"package.json": "package.json",
+	"package.json": packageJSON, "composer.json": packageJSON, "deno.json": packageJSON, "Dockerfile": dockerfile, "Containerfile": dockerfile,
+	"Makefile": makefile, "makefile": makefile, "GNUmakefile": makefile,
+	"docker-compose.yml": buildYAML, "docker-compose.yaml": buildYAML, "compose.yml": buildYAML, "compose.yaml": buildYAML,
+	".gitlab-ci.yml": buildYAML, ".travis.yml": buildYAML, ".pre-commit-config.yaml": buildYAML, "lefthook.yml": buildYAML, "Taskfile.yml": buildYAML,
 }
 
 // normalLanguage is the language a surface or an embedding named, in the
@@ -36,7 +53,7 @@ func normalLanguage(l string) string {
 		return "javascript"
 	case "typescript", "ts", "tsx", "deno":
 		return "typescript"
-	case "r", "java", "sql", "perl", "ruby", "php", "lua", "tcl", "cron", "unit", "notebook", "package.json":
+	case "r", "java", "sql", "perl", "ruby", "php", "lua", "tcl", "cron", "unit", "notebook", packageJSON, dockerfile, makefile, buildYAML:
 		return strings.ToLower(l)
 	}
 
@@ -88,6 +105,10 @@ func byPath(p string) string {
 		return "bash"
 	case strings.Contains(p, "/etc/cron.d/"), strings.Contains(p, "/var/spool/cron"):
 		return "cron"
+	case strings.HasPrefix(base, "Dockerfile."), strings.HasPrefix(base, "Containerfile."):
+		return dockerfile
+	case strings.Contains(p, ".github/") && (strings.HasSuffix(base, ".yml") || strings.HasSuffix(base, ".yaml")):
+		return buildYAML
 	}
 
 	return byExtension[path.Ext(base)]

@@ -266,7 +266,11 @@ func quote(s string) string {
 	return "`" + s + "`"
 }
 
-func (f *facts) blockedNetwork() bool { return f.a.subject.Labels[guard.LabelNetwork] == "blocked" }
+// blockedNetwork says whether an install would hang. One in a file that is
+// written does not run now.
+func (f *facts) blockedNetwork() bool {
+	return f.a.subject.Kind != guard.KindFile && f.a.subject.Labels[guard.LabelNetwork] == "blocked"
+}
 
 // textHas says whether the text of a span has one of the parts.
 func (f *facts) textHas(s effect.Span, parts ...string) bool {

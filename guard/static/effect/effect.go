@@ -167,7 +167,7 @@ const (
 	// FlagHidden was spelled so that a reader would not see it: the name was
 	// computed from pieces, codes or an encoding.
 	FlagHidden
-	// FlagElsewhere happens in a container, a chroot or an image build.
+	// FlagElsewhere happens in a container, a chroot or a build, not here and now.
 	FlagElsewhere
 )
 

@@ -38,7 +38,7 @@ func Classify(name string, head []byte) Class {
 		c.Code, c.Why = true, "shebang"
 	case extensions[ext] != "":
 		c.Code, c.Why = true, "extension "+ext
-	case buildFiles[base] || strings.HasPrefix(base, "Dockerfile.") || ext == ".dockerfile":
+	case buildFile(clean(name)):
 		c.Code, c.Why = true, "build file"
 	case ext == "" && len(head) < HeadBytes && isText(head):
 		// "sh notes" runs it as well as it would run notes.sh.
@@ -88,6 +88,20 @@ var buildFiles = set(
 	"Taskfile.yml", "Jenkinsfile", "Brewfile", "Caddyfile", "pom.xml", "build.xml", ".gitlab-ci.yml", ".travis.yml", ".pre-commit-config.yaml",
 	".mcp.json", "binding.gyp", "lefthook.yml", ".lintstagedrc", "turbo.json", "deno.json", "composer.json",
 )
+
+// buildFile says whether a file is one that a build tool or a forge runs parts
+// of.
+func buildFile(name string) bool {
+	base := path.Base(name)
+	ext := strings.ToLower(path.Ext(base))
+	switch {
+	case buildFiles[base], strings.HasPrefix(base, "Dockerfile."), strings.HasPrefix(base, "Containerfile."), ext == ".dockerfile", ext == ".mak":
+		return true
+	case ext == ".yml" || ext == ".yaml":
+		return strings.Contains("/"+name, "/.github/")
+	}
+	return false
+}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))

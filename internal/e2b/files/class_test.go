@@ -120,6 +120,15 @@ func TestSelfRunningFolders(t *testing.T) {
 	}
 }
 
+func TestBuildFilesAreCode(t *testing.T) {
+	for name, want := range map[string]bool{
+		"package.json": true, "/repo/Makefile": true, "Dockerfile.dev": true, "Containerfile.dev": true, "a.dockerfile": true,
+		"/repo/.github/workflows/ci.yml": true, ".github/actions/x/action.yaml": true, "/repo/data.yml": false, "/repo/.github/logo.png": false,
+	} {
+		assert.Equal(t, want, files.Classify(name, []byte("a: b\n")).Code, name)
+	}
+}
+
 func TestWriteSubject(t *testing.T) {
 	s := files.WriteSubject("/a.py", "root", files.Classify("/a.py", nil), "print(1)")
 	assert.Equal(t, guard.Subject{

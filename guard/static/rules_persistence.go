@@ -13,14 +13,14 @@ var persistenceRules = []row{
 			ID: "persist-startup", Category: "persistence", Severity: High, CWE: "CWE-506",
 			Seen: "it arranges that something runs later by itself ({}).", Fine: "Starting it now, in the background, would be fine.",
 		},
-		match: matching(persistsStartup, effect.Write, effect.Move, effect.Link, effect.Schedule, effect.Exec),
+		match: matching(outsideImages(persistsStartup), effect.Write, effect.Move, effect.Link, effect.Schedule, effect.Exec),
 	},
 	{
 		Rule: Rule{
 			ID: "persist-profile", Category: "persistence", Severity: High, CWE: "CWE-506",
 			Seen: "it makes {} run a program each time somebody logs in or starts a tool.", Fine: "Setting PATH, variables or harmless aliases there would be fine.",
 		},
-		match: matching(persistsProfile, effect.Write),
+		match: matching(outsideImages(persistsProfile), effect.Write),
 	},
 	{
 		Rule: Rule{
@@ -34,7 +34,7 @@ var persistenceRules = []row{
 			ID: "change-accounts", Category: "persistence", Severity: High, CWE: "CWE-269",
 			Seen: "it changes who may log in or what accounts may do ({}).", Fine: "Working as the user you are would be fine.",
 		},
-		match: matching(changesAccounts, effect.Write, effect.Move, effect.Exec, effect.Link),
+		match: matching(outsideImages(changesAccounts), effect.Write, effect.Move, effect.Exec, effect.Link),
 	},
 	{
 		Rule: Rule{
@@ -171,6 +171,18 @@ func hijacks(f *facts, e *fact) (string, bool) {
 }
 
 var accountTools = setOf("useradd", "adduser", "usermod", "chpasswd", "chsh", "passwd", "visudo", "gpasswd", "groupmod", "vipw", "pw", "newusers")
+
+// outsideImages leaves out what a Dockerfile puts into its image: it is there
+// that accounts and services of an image are made.
+func outsideImages(look func(*facts, *fact) (string, bool)) func(*facts, *fact) (string, bool) {
+	return func(f *facts, e *fact) (string, bool) {
+		if e.Flags.Has(effect.FlagImage) {
+			return "", false
+		}
+
+		return look(f, e)
+	}
+}
 
 func changesAccounts(f *facts, e *fact) (string, bool) {
 	if e.Kind == effect.Exec {

@@ -169,6 +169,8 @@ const (
 	FlagHidden
 	// FlagElsewhere happens in a container, a chroot or a build, not here and now.
 	FlagElsewhere
+	// FlagImage changes the file system of an image that a Dockerfile describes.
+	FlagImage
 )
 
 // Has says whether all flags of x are set.

@@ -47,7 +47,7 @@ func ParseDockerfile(text string, b *effect.Budget) effect.Result {
 
 	// It happens in the build of an image.
 	for i := range r.Embedded {
-		r.Embedded[i].Flags |= effect.FlagElsewhere
+		r.Embedded[i].Flags |= effect.FlagElsewhere | effect.FlagImage
 	}
 
 	return r

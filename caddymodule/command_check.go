@@ -13,7 +13,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard/static"
 	"github.com/e2bguard/e2bguard/guard/static/explain"
-	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/gateway"
 )
 
 // maxChecked bounds the text that check reads, in bytes: what the static guard
@@ -109,8 +109,7 @@ func readChecked(cmd *cobra.Command, opts *explain.Options, args []string) error
 // asUploaded makes of a file what the gateway asks the guard about when it is
 // uploaded: of a notebook that is the cells that are code.
 func asUploaded(opts *explain.Options) {
-	class := files.Classify(opts.Target, []byte(opts.Text[:min(len(opts.Text), files.HeadBytes)]))
-	s := files.WriteSubject(opts.Target, "", class, opts.Text)
+	s := gateway.FileSubject(opts.Target, opts.Text)
 	opts.Text = s.Text
 	if opts.Language == "" {
 		opts.Language = s.Language

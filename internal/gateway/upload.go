@@ -136,6 +136,13 @@ func (u *upload) review(part *files.Part, class files.Class, text string) *refus
 	return nil
 }
 
+// FileSubject is what a guard is asked about a file that is written to path, for
+// whoever wants to ask without writing it.
+func FileSubject(path, text string) guard.Subject {
+	class := files.Classify(path, []byte(text[:min(len(text), files.HeadBytes)]))
+	return files.WriteSubject(path, "", class, text)
+}
+
 // apply starts the stream: it implements outgoing.
 func (u *upload) apply(r *http.Request) {
 	u.parts.Headers(r.Header)

@@ -32,9 +32,9 @@ export const commands = {
     outcome(await sandbox.commands.run(`printf '\\xff\\xfeok'`)),
 
   'working directory and environment': async (sandbox) => {
-    await sandbox.files.makeDir('work/inner')
+    await sandbox.files.makeDir('project/inner')
     return outcome(await sandbox.commands.run('basename "$PWD"; echo "$GREETING, $NAME"', {
-      cwd: '/home/user/work/inner',
+      cwd: '/home/user/project/inner',
       envs: { GREETING: 'hello', NAME: "O'Neil $HOME" },
     }))
   },

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -58,7 +59,17 @@ var schemes = regexp.MustCompile(`(?i)^(?:` + schemeWords + `)(?:$|%20|\+)`)
 
 // patterns is the table of what is found without being known, in order: what is
 // certain first.
-var patterns = []pattern{
+var patterns = slices.Concat(privateKeys, formatPatterns(), inContext)
+
+func formatPatterns() []pattern {
+	all := make([]pattern, len(formats))
+	for i := range formats {
+		all[i] = formats[i].pattern()
+	}
+	return all
+}
+
+var privateKeys = []pattern{
 	{
 		// The body is base64 in lines, with the line ends plain or escaped, and the
 		// headers of encrypted keys. Nothing else may stand between the markers.
@@ -72,35 +83,10 @@ var patterns = []pattern{
 		hints: []string{"private key-----"},
 		re:    regexp.MustCompile(privateKeyBegin + `(?P<s>(?:(?:\s|\\r|\\n)*[A-Za-z0-9+/=]{48,})+)`),
 	},
-	prefixed("jwt", `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"),
-	{
-		kind:   "e2b_key",
-		hints:  []string{"e2b_"},
-		re:     regexp.MustCompile(`(?P<s>(?:sk_)?e2b_[A-Za-z0-9]{16,})`),
-		accept: func(m match) bool { return hasDigit(m.secret[strings.LastIndexByte(m.secret, '_'):]) }, // Not a name.
-	},
-	prefixed("anthropic_key", `sk-ant-[A-Za-z0-9_-]{16,}`, "sk-ant-"),
-	{
-		kind:   "api_key",
-		hints:  []string{"sk-"},
-		re:     regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?P<s>sk-[A-Za-z0-9_-]{16,})`),
-		accept: func(m match) bool { return hasDigit(m.secret) }, // Not "sk-learn-based-something".
-	},
-	prefixed("stripe_key", `(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9]{16,}`, "k_live_", "k_test_", "whsec_"),
-	prefixed("github_token", `gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-	prefixed("gitlab_token", `gl(?:pat|dt|rt|ptt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}`, "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-"),
-	prefixed("aws_key_id", `(?:AKIA|ASIA)[A-Z0-9]{16}`, "akia", "asia"),
-	prefixed("google_key", `AIza[A-Za-z0-9_-]{30,}|GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}`, "aiza", "gocspx-", "ya29."),
-	prefixed("slack_token", `xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}`, "xox", "xapp-"),
-	prefixed("slack_webhook", `hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}`, "hooks.slack.com"),
-	prefixed("npm_token", `npm_[A-Za-z0-9]{30,}`, "npm_"),
-	prefixed("pypi_token", `pypi-[A-Za-z0-9_-]{40,}`, "pypi-"),
-	prefixed("huggingface_token", `hf_[A-Za-z0-9]{30,}`, "hf_"),
-	prefixed("groq_key", `gsk_[A-Za-z0-9]{30,}`, "gsk_"),
-	prefixed("xai_key", `xai-[A-Za-z0-9]{40,}`, "xai-"),
-	prefixed("replicate_token", `r8_[A-Za-z0-9]{30,}`, "r8_"),
-	prefixed("digitalocean_token", `do[opr]_v1_[a-f0-9]{40,}`, "_v1_"),
-	prefixed("sendgrid_key", `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),
+}
+
+// inContext are secrets that only what stands around them tells.
+var inContext = []pattern{
 	{
 		kind:   "url_credential",
 		hints:  []string{"://", "%3a%2f%2f", `:\/\/`},
@@ -144,11 +130,6 @@ var patterns = []pattern{
 		atHint: true,
 		accept: literal,
 	},
-}
-
-// prefixed finds secrets whose issuer marks them by a prefix.
-func prefixed(kind, expr string, hints ...string) pattern {
-	return pattern{kind: kind, hints: hints, re: regexp.MustCompile(`(?P<s>` + expr + `)`)}
 }
 
 // literal tells a value that is written out from an expression that fetches one:

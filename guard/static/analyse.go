@@ -272,11 +272,11 @@ func (a *analysis) hits() []Hit {
 
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		if r.match == nil {
+		if f.present&r.match.needs == 0 {
 			continue
 		}
 
-		for _, h := range r.match(f) {
+		for _, h := range r.match.find(f) {
 			out = addHit(out, Hit{Rule: r.Rule, Span: clampSpan(h.span, len(a.subject.Text)), Detail: render(h.detail)})
 		}
 	}

@@ -157,7 +157,7 @@ func (g *Guard) steps(s guard.Subject) int {
 // memory is what one review passes on to the next.
 type memory struct {
 	effects []effect.Effect
-	facts   []fact
+	facts   facts
 }
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
@@ -167,7 +167,7 @@ const maxKept = 1024
 
 // keep takes a review's memory back. Nothing of the text stays in it.
 func (m *memory) keep(effects []effect.Effect) {
-	if cap(effects) > maxKept || cap(m.facts) > maxKept {
+	if cap(effects) > maxKept || cap(m.facts.all) > maxKept {
 		return
 	}
 
@@ -176,8 +176,8 @@ func (m *memory) keep(effects []effect.Effect) {
 		m.effects = effects[:0]
 	}
 
-	clear(m.facts)
-	m.facts = m.facts[:0]
+	clear(m.facts.all)
+	m.facts = facts{all: m.facts.all[:0]}
 
 	memories.Put(m)
 }

@@ -62,7 +62,26 @@ type hit struct {
 
 type row struct {
 	Rule
-	match func(f *facts) []hit
+	match matcher
+}
+
+// matcher finds what a rule matches.
+type matcher struct {
+	// needs are the kinds of effects without which there is nothing to find; a
+	// text that has none of them does not ask.
+	needs kindSet
+	find  func(f *facts) []hit
+}
+
+// kindSet is a set of kinds of effects.
+type kindSet uint64
+
+func kindsOf(list ...effect.Kind) (s kindSet) {
+	for _, k := range list {
+		s |= 1 << k
+	}
+
+	return s
 }
 
 // ruleNotAnalysable blocks what could not be read to the end.
@@ -109,8 +128,10 @@ func RuleByID(id string) (Rule, bool) {
 type facts struct {
 	a   *analysis
 	all []fact
-	// first and last are, by kind, the ends of a chain through all.
+	// first and last are, by kind, the ends of a chain through all, and present
+	// the kinds that have one.
 	first, last [64]int32
+	present     kindSet
 }
 
 // fact is an effect with what its target means.
@@ -128,8 +149,8 @@ type fact struct {
 }
 
 func newFacts(a *analysis) *facts {
-	f := &facts{a: a, all: slices.Grow(a.memory.facts, len(a.effects))[:len(a.effects)]}
-	a.memory.facts = f.all
+	f := &a.memory.facts
+	*f = facts{a: a, all: slices.Grow(f.all[:0], len(a.effects))[:len(a.effects)]}
 
 	for i := range a.effects {
 		e := &f.all[i]
@@ -141,6 +162,7 @@ func newFacts(a *analysis) *facts {
 		}
 
 		f.last[e.Kind] = int32(i + 1)
+		f.present |= 1 << e.Kind
 
 		switch e.Kind {
 		case effect.Read, effect.Write, effect.Delete, effect.Move, effect.Mode, effect.Link:
@@ -165,20 +187,26 @@ func (f *facts) each(fn func(e *fact), kinds ...effect.Kind) {
 	}
 }
 
+// finding is a rule's match that looks at the effects together; without one of
+// the kinds it finds nothing.
+func finding(find func(f *facts) []hit, needs ...effect.Kind) matcher {
+	return matcher{needs: kindsOf(needs...), find: find}
+}
+
 // matching is a rule's match that looks at effects one by one; test returns
 // the detail and whether it matches.
-func matching(test func(f *facts, e *fact) (string, bool), kinds ...effect.Kind) func(f *facts) []hit {
-	return func(f *facts) []hit {
+func matching(test func(f *facts, e *fact) (string, bool), list ...effect.Kind) matcher {
+	return finding(func(f *facts) []hit {
 		var out []hit
 
 		f.each(func(e *fact) {
 			if d, ok := test(f, e); ok && len(out) < maxHits {
 				out = append(out, hit{e.Span, d})
 			}
-		}, kinds...)
+		}, list...)
 
 		return out
-	}
+	}, list...)
 }
 
 // name is an Exec's bare program name.

@@ -13,7 +13,7 @@ var shellRules = []row{
 			ID: "reverse-shell", Category: "reverse_shell", Severity: Critical, CWE: "CWE-506",
 			Seen: "it gives a shell to a network connection ({}).", Fine: "A server that answers requests of your own program would be fine.",
 		},
-		match: reverseShell,
+		match: finding(reverseShell, effect.Exec),
 	},
 	{
 		Rule: Rule{
@@ -56,7 +56,7 @@ func reverseShell(f *facts) []hit {
 		n := e.name()
 
 		return show(e.Via), shells[n] || e.Target.IsUnknown() || strings.HasPrefix(n, "python") || oneOf(n, "perl", "ruby", "php", "node", "script", "pty.spawn", "login")
-	}, effect.Exec)(f)
+	}, effect.Exec).find(f)
 
 	// A standard stream bound to a socket, and a shell started: the classic.
 	bound := false

@@ -13,7 +13,7 @@ var downloadRules = []row{
 			ID: "download-execute", Category: "download_execute", Severity: High, CWE: "CWE-494",
 			Seen: "it downloads code from {} and runs it unseen.", Fine: "Downloading it, reading it, and then running it in a step of its own, or installing a package, would be fine.",
 		},
-		match: downloadExecute,
+		match: finding(downloadExecute, effect.Eval, effect.Write),
 	},
 	{
 		Rule: Rule{
@@ -53,7 +53,7 @@ func downloadExecute(f *facts) []hit {
 		}
 
 		return untrustedOrigin(e.Data.Origins())
-	}, effect.Eval)(f)
+	}, effect.Eval).find(f)
 
 	out = append(out, storedAndRun(f)...)
 

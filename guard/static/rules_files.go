@@ -29,7 +29,7 @@ var destructiveRules = []row{
 			ID: "overwrite-device", Category: "destructive_file", Severity: Critical, CWE: "CWE-732",
 			Seen: "it writes to {}, which destroys what is on the device.", Fine: "Writing to a file, such as ./disk.img, would be fine.",
 		},
-		match: func(f *facts) []hit { return append(overwritesDevice(f), formats(f)...) },
+		match: finding(func(f *facts) []hit { return append(overwritesDevice(f), formats(f)...) }, effect.Write, effect.Move, effect.Exec),
 	},
 	{
 		Rule: Rule{
@@ -50,7 +50,7 @@ var destructiveRules = []row{
 			ID: "encrypt-files", Category: "destructive_file", Severity: Critical, CWE: "CWE-506",
 			Seen: "it replaces the files in {} by encrypted copies, as ransomware does.", Fine: "Encrypting one file and keeping it would be fine.",
 		},
-		match: encryptsFiles,
+		match: finding(encryptsFiles, effect.Write),
 	},
 	{
 		Rule: Rule{
@@ -152,7 +152,7 @@ func overwritesDevice(f *facts) []hit {
 		}
 
 		return show(e.path), e.class.Has(place.Device)
-	}, effect.Write, effect.Move)(f)
+	}, effect.Write, effect.Move).find(f)
 }
 
 func formats(f *facts) []hit {
@@ -182,7 +182,7 @@ func formats(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Exec)(f)
+	}, effect.Exec).find(f)
 }
 
 func overwritesVital(f *facts, e *fact) (string, bool) {

@@ -15,7 +15,7 @@ var resourceRules = []row{
 			ID: "fork-bomb", Category: "resource_exhaustion", Severity: Critical, CWE: "CWE-400",
 			Seen: "it starts processes without end ({}).", Fine: "A fixed number of workers would be fine.",
 		},
-		match: forkBombs,
+		match: finding(forkBombs, effect.Spawn, effect.Exec),
 	},
 	{
 		Rule: Rule{
@@ -45,7 +45,7 @@ func forkBombs(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Spawn, effect.Exec)(f)
+	}, effect.Spawn, effect.Exec).find(f)
 }
 
 // workerOfItself says whether a worker runs the file that starts it, with
@@ -102,7 +102,7 @@ var scanRules = []row{
 			ID: "network-scan", Category: "network_scanning", Severity: High, CWE: "CWE-200",
 			Seen: "it tries many hosts or ports ({}).", Fine: "Connecting to the one host and port you need would be fine.",
 		},
-		match: func(f *facts) []hit { return append(scansByTool(f), scansByLoop(f)...) },
+		match: finding(func(f *facts) []hit { return append(scansByTool(f), scansByLoop(f)...) }, effect.Exec, effect.Connect),
 	},
 	{
 		Rule: Rule{
@@ -168,7 +168,7 @@ func scansByTool(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Exec)(f)
+	}, effect.Exec).find(f)
 }
 
 // rangeOfHosts says whether an argument is 10.0.0.1-254 or 10.0.0.*.
@@ -200,7 +200,7 @@ func scansByLoop(f *facts) []hit {
 		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Target.Text, "https://"), "http://"), "/")
 
 		return show(e.Target.Text), strings.Contains(host, effect.HoleText) && strings.Count(host, ".") >= 2 || strings.HasPrefix(e.Port.Ref, program.ManyRef)
-	}, effect.Connect)(f)
+	}, effect.Connect).find(f)
 }
 
 var disruptionRules = []row{
@@ -216,7 +216,7 @@ var disruptionRules = []row{
 			ID: "kill-system-process", Category: "system_disruption", Severity: High, CWE: "CWE-404",
 			Seen: "it kills {}, which the sandbox needs to run.", Fine: "Killing a process you started would be fine.",
 		},
-		match: killsSystem,
+		match: finding(killsSystem, effect.Kill),
 	},
 	{
 		Rule: Rule{
@@ -330,7 +330,7 @@ var surveillanceRules = []row{
 			ID: "host-survey", Category: "recon", Severity: Low, CWE: "CWE-200",
 			Seen: "it collects facts about the machine and its users ({}).", Fine: "Asking for the one fact you need would be fine.",
 		},
-		match: func(f *facts) []hit {
+		match: finding(func(f *facts) []hit {
 			seen := map[string]bool{}
 
 			var last *fact
@@ -345,7 +345,7 @@ var surveillanceRules = []row{
 			}
 
 			return []hit{{last.Span, show("several commands")}}
-		},
+		}, effect.Info),
 	},
 }
 

@@ -15,7 +15,7 @@ var minerRules = []row{
 			ID: "crypto-miner", Category: "crypto_miner", Severity: Critical, CWE: "CWE-400",
 			Seen: "it mines cryptocurrency ({}).", Fine: "Computing that your task needs would be fine.",
 		},
-		match: minerMatch,
+		match: finding(minerMatch, effect.Exec, effect.Connect, effect.Receive, effect.Install, effect.Import, effect.Send, effect.Write, effect.Call),
 	},
 }
 
@@ -52,7 +52,7 @@ func minerMatch(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Exec)(f)
+	}, effect.Exec).find(f)
 
 	return append(out, matching(func(f *facts, e *fact) (string, bool) {
 		switch e.Kind {
@@ -82,7 +82,7 @@ func minerMatch(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Connect, effect.Receive, effect.Install, effect.Import, effect.Send, effect.Write, effect.Call)(f)...)
+	}, effect.Connect, effect.Receive, effect.Install, effect.Import, effect.Send, effect.Write, effect.Call).find(f)...)
 }
 
 // speaksStratum says whether code that opens a connection of its own spells

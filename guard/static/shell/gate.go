@@ -38,8 +38,8 @@ var errDepth = errors.New("nesting too deep")
 type gatedReader struct {
 	rest   string
 	budget *effect.Budget
+	begun  bool
 	deep   bool
-	broke  bool
 }
 
 func (g *gatedReader) Read(p []byte) (int, error) {
@@ -47,12 +47,14 @@ func (g *gatedReader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 
-	var pc [1]uintptr
-	if runtime.Callers(maxFrames, pc[:]) > 0 {
+	// The look is dear, and most texts are read in one piece.
+	if g.begun && stackDeeper(maxFrames) {
 		g.deep = true
 
 		return 0, errDepth
 	}
+
+	g.begun = true
 
 	n := copy(p[:min(len(p), readSize)], g.rest)
 	cost := n / 8
@@ -62,14 +64,19 @@ func (g *gatedReader) Read(p []byte) (int, error) {
 	}
 
 	if !g.budget.Spend(cost / 2) {
-		g.broke = true
-
 		return 0, errBudget
 	}
 
 	g.rest = g.rest[n:]
 
 	return n, nil
+}
+
+// stackDeeper says whether the stack has more than so many frames.
+func stackDeeper(frames int) bool {
+	var pc [1]uintptr
+
+	return runtime.Callers(frames, pc[:]) > 0
 }
 
 var errBudget = errors.New("out of steps")

@@ -45,6 +45,8 @@ type call struct {
 	// screen and enforce
 	rulings []screened
 	changes []policy.Change
+	// starting is the process that the call starts, as the client asked for it.
+	starting *process
 	// deadline is what a procedure's time limit became.
 	deadline envd.HeaderChanges
 

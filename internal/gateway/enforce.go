@@ -111,6 +111,7 @@ func (c *call) enforceStart() *refusal.Refusal {
 		return ref
 	}
 	start := c.msg.(*envd.Message).Proto.(*processpb.StartRequest)
+	c.starting = newProcess(c.target.Sandbox, start)
 	opts := envd.WrapOptions{MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
 	if start.GetPty() == nil && c.deadline.ClientTimeout > 0 {
 		opts.CPUSeconds = int64(c.g.cfg.Policy.Limits.CPUSeconds)
@@ -119,6 +120,15 @@ func (c *call) enforceStart() *refusal.Refusal {
 		c.changed("limits", "")
 	}
 	return nil
+}
+
+// enforceUpdate notes a terminal's new size.
+func (c *call) enforceUpdate() *refusal.Refusal {
+	update := c.msg.(*envd.Message).Proto.(*processpb.UpdateRequest)
+	if p, _ := c.g.state.processes.find(c.target.Sandbox, update.GetProcess()); p != nil && update.GetPty() != nil {
+		p.resize(update.GetPty().GetSize())
+	}
+	return c.enforceRPC()
 }
 
 func (c *call) enforceInterpreter() *refusal.Refusal {

@@ -184,10 +184,17 @@ func (c *call) filterProcess(resp *http.Response) error {
 		limits.WallClock = c.deadline.Timeout // ours: the client's own is told in envd's words
 	}
 	var pid uint32
-	return c.filterRPCStream(resp, limits, func(e envd.Event) {
+	follow := &following{unfollow: func(bool) {}}
+	err := c.filterRPCStream(resp, limits, func(e envd.Event) {
 		switch e.Kind {
 		case envd.EventStart:
+			if pid != 0 {
+				return // a process starts once
+			}
 			pid = e.PID
+			follow.unfollow = c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
+		case envd.EventEnd:
+			follow.ended = true
 		case envd.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
 			c.kill(pid)
@@ -197,6 +204,8 @@ func (c *call) filterProcess(resp *http.Response) error {
 			c.logAborted(e.Err)
 		}
 	})
+	follow.ReadCloser, resp.Body = resp.Body, follow
+	return err
 }
 
 func (c *call) filterWatch(resp *http.Response) error {

@@ -1,18 +1,14 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
-	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
 
 // killTimeout bounds the call that ends a process.
@@ -37,34 +33,13 @@ func (c *call) kill(pid uint32) {
 }
 
 func (c *call) sendKill(ctx context.Context, pid uint32) error {
-	b, err := protojson.Marshal(&processpb.SendSignalRequest{
+	err := c.askEnvd(ctx, "/process.Process/SendSignal", &processpb.SendSignalRequest{
 		Process: &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: pid}},
 		Signal:  processpb.Signal_SIGNAL_SIGKILL,
-	})
-	if err != nil {
-		return err
+	}, new(processpb.SendSignalResponse))
+	var status *envdStatusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound {
+		return nil // it has ended by itself
 	}
-	u := c.g.fwd.sandbox.JoinPath("/process.Process/SendSignal")
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(b))
-	if err != nil {
-		return err
-	}
-	route.Target{Sandbox: c.target.Sandbox, Port: c.target.Port}.SetHeaders(req.Header)
-	req.Header.Set("Content-Type", "application/json")
-	for _, name := range []string{headerEnvdToken, "Authorization"} {
-		if v := c.r.Header.Get(name); v != "" {
-			req.Header.Set(name, v)
-		}
-	}
-	c.setTokens(req.Header)
-	resp, err := c.g.fwd.data.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound {
-		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
-		return fmt.Errorf("envd answered %d: %s", resp.StatusCode, answer)
-	}
-	return nil
+	return err
 }

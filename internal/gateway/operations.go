@@ -94,7 +94,7 @@ var operations = map[route.Operation]operation{
 	},
 	route.ProcessCloseStdin: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.ProcessSendSignal: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
-	route.ProcessUpdate:     {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.ProcessUpdate:     {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceUpdate},
 
 	route.FilesystemStat:          {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemListDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},

@@ -25,6 +25,8 @@ type State struct {
 	// without asking E2B again.
 	missing  *lru.Cache[string, time.Time]
 	suspects *suspects
+	// processes are the running processes of the sandboxes.
+	processes *processes
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -53,7 +55,7 @@ type sandbox struct {
 func NewState() *State {
 	return &State{
 		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string](), missing: newCache[string, time.Time](),
-		suspects: newSuspects(),
+		suspects: newSuspects(), processes: newProcesses(),
 	}
 }
 
@@ -82,7 +84,10 @@ func (s *State) remember(id string, sb sandbox) {
 	s.sandboxes.Add(id, sb)
 }
 
-func (s *State) forget(id string) { s.sandboxes.Remove(id) }
+func (s *State) forget(id string) {
+	s.sandboxes.Remove(id)
+	s.processes.forget(id)
+}
 
 // find returns the sandbox that is the one, searching those used last.
 func (s *State) find(is func(id string, sb sandbox) bool) (string, sandbox, bool) {

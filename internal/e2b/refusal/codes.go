@@ -28,6 +28,7 @@ var (
 	unimplemented     = rendering{connect: "unimplemented", grpc: 12, http: http.StatusUnsupportedMediaType}
 	unauthenticated   = rendering{connect: "unauthenticated", grpc: 16, http: http.StatusUnauthorized}
 	resourceExhausted = rendering{connect: "resource_exhausted", grpc: 8, http: http.StatusTooManyRequests}
+	notFound          = rendering{connect: "not_found", grpc: 5, http: http.StatusNotFound}
 	aborted           = rendering{connect: "aborted", grpc: 10, http: http.StatusConflict}
 	unavailable       = rendering{connect: "unavailable", grpc: 14, http: http.StatusServiceUnavailable}
 	deadlineExceeded  = rendering{connect: "deadline_exceeded", grpc: 4, http: http.StatusGatewayTimeout}
@@ -48,6 +49,7 @@ var codes = map[Code]rendering{
 	CodeUnsupported:   unimplemented,
 	CodeUnauthorized:  unauthenticated,
 	CodeNotFound:      unavailable.statuses(0, 0, http.StatusBadGateway), // as E2B's edge tells of a sandbox that is gone
+	CodeNoProcess:     notFound,
 	CodeOverload:      resourceExhausted.after(time.Second),
 	CodeUpstream:      internal.statuses(0, http.StatusInternalServerError, 0),
 	CodeUpstreamIdle:  unavailable.statuses(0, http.StatusInternalServerError, 0),

@@ -23,6 +23,7 @@ const (
 	CodeUnsupported   Code = "unsupported"    // an encoding or protocol we do not speak
 	CodeUnauthorized  Code = "unauthorized"   // no or wrong key or token
 	CodeNotFound      Code = "not_found"      // no such sandbox, or none of this client's
+	CodeNoProcess     Code = "no_process"     // no such process in the sandbox
 	CodeGuardFailed   Code = "guard_failed"   // no verdict, so no run
 	CodeOverload      Code = "overload"       // our own limits; retry later
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
@@ -77,6 +78,7 @@ var statuses = map[Code]int{
 	CodeUnsupported:   http.StatusUnsupportedMediaType,
 	CodeUnauthorized:  http.StatusUnauthorized,
 	CodeNotFound:      http.StatusNotFound,
+	CodeNoProcess:     http.StatusNotFound,
 	CodeGuardFailed:   http.StatusForbidden,
 	CodeOverload:      http.StatusTooManyRequests,
 	CodeUpstream:      http.StatusBadGateway,

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 // frameKind is what a response frame carries, as far as the filter cares.
@@ -21,14 +22,24 @@ const (
 	frameOutput
 )
 
+// peeked is what a frame's beginning tells.
+type peeked struct {
+	kind frameKind
+	// size is how many bytes of output the frame holds, decoded.
+	size int64
+	to   relay.Output
+	// data is the output as the codec writes it; nil if it is not all there.
+	data []byte
+}
+
 // peek tells a frame's kind and, of output, how many bytes it holds decoded,
 // without decoding it. payload may be only the beginning of a frame of size
 // bytes. A compressed frame, which envd does not send unasked, counts as output
 // of its own size.
-func peek(c Codec, flags byte, payload []byte, size int64) (frameKind, int64) {
+func peek(c Codec, flags byte, payload []byte, size int64) peeked {
 	switch {
 	case flags&flagCompressed != 0:
-		return frameOutput, size
+		return peeked{kind: frameOutput, size: size, to: relay.Stdout}
 	case c == Proto:
 		return peekProto(payload)
 	default:
@@ -42,31 +53,48 @@ const (
 	fieldEventStart    = 1
 	fieldEventData     = 2
 	fieldEventEnd      = 3
+	fieldDataStderr    = 2
+	fieldDataPTY       = 3
 )
 
-func peekProto(b []byte) (frameKind, int64) {
+func peekProto(b []byte) peeked {
 	num, event, ok := protoField(b)
 	if !ok || num != fieldResponseEvent {
-		return frameOther, 0
+		return peeked{}
 	}
 	num, data, ok := protoField(event)
 	if !ok {
-		return frameOther, 0
+		return peeked{}
 	}
 	switch num {
 	case fieldEventStart:
-		return frameStart, 0
+		return peeked{kind: frameStart}
 	case fieldEventEnd:
-		return frameEnd, 0
+		return peeked{kind: frameEnd}
 	case fieldEventData:
 		// The output's own field: its length stands before its bytes.
-		if _, typ, n := protowire.ConsumeTag(data); n > 0 && typ == protowire.BytesType {
-			if size, k := protowire.ConsumeVarint(data[n:]); k > 0 && size < 1<<32 {
-				return frameOutput, int64(size)
-			}
+		field, typ, n := protowire.ConsumeTag(data)
+		if n <= 0 || typ != protowire.BytesType {
+			return peeked{}
 		}
+		size, k := protowire.ConsumeVarint(data[n:])
+		if k <= 0 || size >= 1<<32 {
+			return peeked{}
+		}
+		p := peeked{kind: frameOutput, size: int64(size), to: relay.Stdout}
+		switch field {
+		case fieldDataStderr:
+			p.to = relay.Stderr
+		case fieldDataPTY:
+			p.to = relay.PTY
+		}
+		if text := data[n+k:]; uint64(len(text)) >= size {
+			p.data = text[:size]
+		}
+		return p
+	default:
+		return peeked{}
 	}
-	return frameOther, 0
 }
 
 // protoField returns the first field of a message, a message itself, of which b
@@ -86,36 +114,46 @@ func protoField(b []byte) (protowire.Number, []byte, bool) {
 
 // peekJSON walks {"event":{"data":{"stdout":"<base64>"}}}, whose objects have
 // one member each.
-func peekJSON(b []byte, size int64) (frameKind, int64) {
+func peekJSON(b []byte, size int64) peeked {
 	given := int64(len(b))
 	key, b := jsonMember(b)
 	if string(key) != "event" {
-		return frameOther, 0
+		return peeked{}
 	}
 	key, b = jsonMember(b)
 	switch string(key) {
 	case "start":
-		return frameStart, 0
+		return peeked{kind: frameStart}
 	case "end":
-		return frameEnd, 0
+		return peeked{kind: frameEnd}
 	case "data":
 	default:
-		return frameOther, 0
+		return peeked{}
 	}
-	_, b = jsonMember(b)
+	key, b = jsonMember(b)
 	if len(b) == 0 || b[0] != '"' {
-		return frameOther, 0
+		return peeked{}
 	}
 	b = b[1:]
+	p := peeked{kind: frameOutput, to: relay.Stdout}
+	switch string(key) {
+	case "stderr":
+		p.to = relay.Stderr
+	case "pty":
+		p.to = relay.PTY
+	}
 	if given < size {
 		// Three brackets follow the value: the estimate is a few bytes high.
-		return frameOutput, (size - given + int64(len(b))) / 4 * 3
+		p.size = (size - given + int64(len(b))) / 4 * 3
+		return p
 	}
 	n := bytes.IndexByte(b, '"')
 	if n < 0 {
-		return frameOther, 0
+		return peeked{}
 	}
-	return frameOutput, int64(len(bytes.TrimRight(b[:n], "="))) * 3 / 4
+	p.data = b[:n]
+	p.size = int64(len(bytes.TrimRight(b[:n], "="))) * 3 / 4
+	return p
 }
 
 // jsonMember returns the first key of an object and what follows its colon; no

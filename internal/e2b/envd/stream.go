@@ -1,16 +1,17 @@
 package envd
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 // EventKind says what a StreamFilter saw.
@@ -50,11 +51,9 @@ type StreamLimits struct {
 	RequestID string
 }
 
-// Sizes of the buffer that holds the frame in flight. envd sends at most 32 KiB
-// of output in a frame, 44 KiB in base64; a larger frame than the buffer may grow
-// to is passed on as it comes.
+// Sizes of the frame in flight. envd sends at most 32 KiB of output in a frame, 44
+// KiB in base64; a larger frame than may be held is passed on as it comes.
 const (
-	minStreamBuffer = 4 << 10
 	maxStreamBuffer = 256 << 10
 	// peekBytes of a frame larger than the buffer are looked at.
 	peekBytes = 1 << 10
@@ -70,22 +69,17 @@ func IsStream(status int, h http.Header, enc Encoding) bool {
 // StreamFilter passes a response stream (Start, Connect, WatchDir) through, byte
 // for byte and frame by frame.
 type StreamFilter struct {
-	src     io.ReadCloser
+	*relay.Stream
+
 	codec   Codec
 	limits  StreamLimits
 	onEvent func(Event)
+	through int64 // bytes of a frame larger than the buffer still to come
+	ended   bool  // an end-of-stream frame has passed
+	output  atomic.Int64
 
-	// buf[r:ready] may be handed out; buf[ready:w] is a frame not yet complete.
-	buf         []byte
-	r, ready, w int
-	through     int64  // bytes of a frame larger than the buffer still to come
-	tail        []byte // what follows instead of upstream's bytes
-	ended       bool   // an end-of-stream frame has passed
-	err         error  // what Read returns when there is nothing left
-
-	output atomic.Int64
-	mu     sync.Mutex
-	cut    *refusal.Refusal
+	observer relay.Observer
+	scratch  []byte
 }
 
 // NewStreamFilter passes upstream's frames through as they become complete,
@@ -96,170 +90,85 @@ func NewStreamFilter(body io.ReadCloser, enc Encoding, lim StreamLimits, onEvent
 	if onEvent == nil {
 		onEvent = func(Event) {}
 	}
-	return &StreamFilter{src: body, codec: enc.Codec, limits: lim, onEvent: onEvent, buf: make([]byte, minStreamBuffer)}
+	f := &StreamFilter{codec: enc.Codec, limits: lim, onEvent: onEvent}
+	f.Stream = relay.NewStream(body, (*frames)(f))
+	return f
 }
 
-// Cut ends the stream with the refusal: what was complete is handed out first,
-// the frame in flight is dropped, the upstream body is closed. The first call
-// counts; it may come from any goroutine.
-func (f *StreamFilter) Cut(r *refusal.Refusal) {
-	f.mu.Lock()
-	if f.cut == nil {
-		f.cut = r
-	}
-	f.mu.Unlock()
-	_ = f.src.Close() // Wakes a Read that waits for the upstream.
-}
+// Observe shows what the process writes to the observer. It must be called before
+// the first Read.
+func (f *StreamFilter) Observe(o relay.Observer) { f.observer = o }
 
 // OutputBytes is how many bytes of output have passed.
 func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
 
-// Close closes the upstream body.
-func (f *StreamFilter) Close() error { return f.src.Close() }
+// frames implements relay.Units, out of sight of a filter's users.
+type frames StreamFilter
 
-// Read implements io.Reader.
-func (f *StreamFilter) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
+// Scan looks at every complete frame and lets it through.
+func (f *frames) Scan(held []byte) (pass int) {
 	for {
-		switch {
-		case f.ready > f.r:
-			n := copy(p, f.buf[f.r:f.ready])
-			f.r += n
-			return n, nil
-		case len(f.tail) > 0:
-			n := copy(p, f.tail)
-			f.tail = f.tail[n:]
-			return n, nil
-		case f.err != nil:
-			return 0, f.err
-		case f.through > 0:
-			return f.readThrough(p)
+		if f.through > 0 {
+			n := min(f.through, int64(len(held)-pass))
+			f.through -= n
+			pass += int(n)
 		}
-		f.scan()
-		if f.ready == f.r && f.err == nil && f.through == 0 {
-			f.fill()
+		frame := held[pass:]
+		if len(frame) < frameHeader {
+			return pass
 		}
-	}
-}
-
-// readThrough hands out a frame that is larger than the buffer as it comes.
-func (f *StreamFilter) readThrough(p []byte) (int, error) {
-	n, err := f.src.Read(p[:min(int64(len(p)), f.through)])
-	f.through -= int64(n)
-	switch {
-	case err == nil:
-	case f.through > 0:
-		f.abort(err)
-	default:
-		f.finish(err)
-	}
-	return n, nil
-}
-
-// fill reads once from the upstream.
-func (f *StreamFilter) fill() {
-	if r := f.pendingCut(); r != nil {
-		f.end(r)
-		return
-	}
-	if f.r > 0 {
-		f.w = copy(f.buf, f.buf[f.r:f.w])
-		f.r, f.ready = 0, 0
-	}
-	if f.w == len(f.buf) {
-		f.buf = append(f.buf, make([]byte, len(f.buf))...)
-	}
-	n, err := f.src.Read(f.buf[f.w:])
-	f.w += n
-	if err == nil {
-		return
-	}
-	f.scan()
-	if f.err != nil {
-		return
-	}
-	if f.w > f.ready || f.through > 0 {
-		f.abort(err)
-		return
-	}
-	f.finish(err)
-}
-
-// finish ends the stream where upstream ended it between two frames.
-func (f *StreamFilter) finish(err error) {
-	if errors.Is(err, io.EOF) && f.ended {
-		f.err = io.EOF
-		return
-	}
-	f.abort(err)
-}
-
-// abort ends the stream the way upstream did: broken off.
-func (f *StreamFilter) abort(err error) {
-	if r := f.pendingCut(); r != nil && f.through == 0 {
-		f.end(r)
-		return
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	f.err = err
-	f.w = f.ready
-	f.onEvent(Event{Kind: EventAborted, Err: err})
-}
-
-// end ends the stream with a refusal of ours.
-func (f *StreamFilter) end(r *refusal.Refusal) {
-	f.w = f.ready
-	f.err = io.EOF
-	if !f.ended {
-		f.ended = true
-		f.tail = refusal.EndStreamFrame(r)
-	}
-	_ = f.src.Close()
-}
-
-func (f *StreamFilter) refuse(code refusal.Code, reason string) {
-	r := refusal.New(code, reason)
-	r.RequestID = f.limits.RequestID
-	f.end(r)
-}
-
-func (f *StreamFilter) pendingCut() *refusal.Refusal {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cut
-}
-
-// scan looks at every complete frame in the buffer and lets it through.
-func (f *StreamFilter) scan() {
-	for f.err == nil && f.through == 0 && f.w-f.ready >= frameHeader {
-		frame := f.buf[f.ready:f.w]
 		size := frameHeader + int64(binary.BigEndian.Uint32(frame[1:]))
 		shown := size
 		if size > maxStreamBuffer {
 			shown = frameHeader + peekBytes
 		}
-		if int64(len(frame)) < shown {
-			return
+		if int64(len(frame)) < shown || !f.inspect(frame[0], frame[frameHeader:shown], size-frameHeader) {
+			return pass
 		}
-		if !f.inspect(frame[0], frame[frameHeader:shown], size-frameHeader) {
-			return
-		}
-		if int64(len(frame)) < size {
-			f.through = size - int64(len(frame))
-			f.ready = f.w
-			return
-		}
-		f.ready += int(size)
+		f.through = size
 	}
+}
+
+// Finish ends the stream the way upstream did: between two frames behind the end
+// of the stream, or broken off.
+func (f *frames) Finish(held []byte, err error) (int, error) {
+	whole := len(held) == 0 && f.through == 0
+	if whole && f.ended && errors.Is(err, io.EOF) {
+		return 0, io.EOF
+	}
+	if r := f.Pending(); r != nil && f.through == 0 {
+		f.End(r)
+		return 0, nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	f.onEvent(Event{Kind: EventAborted, Err: err})
+	return 0, err
+}
+
+// Ending is the frame that ends a stream with an error. Nothing may follow an
+// end-of-stream frame, and nothing can be said in the middle of a frame.
+func (f *frames) Ending(r *refusal.Refusal) ([]byte, error) {
+	switch {
+	case f.through > 0:
+		return nil, io.ErrUnexpectedEOF
+	case f.ended:
+		return nil, io.EOF
+	}
+	f.ended = true
+	return refusal.EndStreamFrame(r), io.EOF
+}
+
+func (f *frames) refuse(code refusal.Code, reason string) {
+	r := refusal.New(code, reason)
+	r.RequestID = f.limits.RequestID
+	f.End(r)
 }
 
 // inspect looks at one frame; payload may be only the beginning of size bytes.
 // It reports whether the frame may pass.
-func (f *StreamFilter) inspect(flags byte, payload []byte, size int64) bool {
+func (f *frames) inspect(flags byte, payload []byte, size int64) bool {
 	if flags&flagEndStream != 0 {
 		e := endStreamEvent(payload)
 		if f.limits.WallClock > 0 && e.Code == "deadline_exceeded" {
@@ -271,15 +180,16 @@ func (f *StreamFilter) inspect(flags byte, payload []byte, size int64) bool {
 		f.onEvent(e)
 		return true
 	}
-	kind, n := peek(f.codec, flags, payload, size)
-	switch kind {
+	p := peek(f.codec, flags, payload, size)
+	switch p.kind {
 	case frameOutput:
-		if f.limits.OutputBytes > 0 && f.output.Load()+n > f.limits.OutputBytes {
+		if f.limits.OutputBytes > 0 && f.output.Load()+p.size > f.limits.OutputBytes {
 			f.refuse(refusal.CodeOutputLimit, outputLimitReason(f.limits.OutputBytes))
 			f.onEvent(Event{Kind: EventLimit})
 			return false
 		}
-		f.output.Add(n)
+		f.output.Add(p.size)
+		f.show(p)
 	case frameStart, frameEnd:
 		if e, ok := lifeEvent(f.codec, payload); ok {
 			f.onEvent(e)
@@ -287,4 +197,30 @@ func (f *StreamFilter) inspect(flags byte, payload []byte, size int64) bool {
 	case frameOther:
 	}
 	return true
+}
+
+// show shows a frame's output to the observer, in pieces no larger than the
+// scratch space they are decoded in.
+func (f *frames) show(p peeked) {
+	switch {
+	case f.observer == nil:
+	case p.data == nil:
+		f.observer.Missed(p.to, p.size)
+	case f.codec == Proto:
+		f.observer.Output(p.to, p.data)
+	default:
+		if f.scratch == nil {
+			f.scratch = make([]byte, 3<<10)
+		}
+		const piece = 4 << 10
+		for rest := p.data; len(rest) > 0; {
+			n, err := base64.StdEncoding.Decode(f.scratch, rest[:min(piece, len(rest))])
+			if err != nil {
+				f.observer.Missed(p.to, int64(len(rest))*3/4)
+				return
+			}
+			f.observer.Output(p.to, f.scratch[:n])
+			rest = rest[min(piece, len(rest)):]
+		}
+	}
 }

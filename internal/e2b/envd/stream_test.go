@@ -20,6 +20,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -176,7 +177,7 @@ func TestStreamPassesHugeFrame(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, in, string(out))
 			assert.InDelta(t, size+1, f.OutputBytes(), 16)
-			assert.LessOrEqual(t, len(f.buf), maxStreamBuffer)
+			assert.LessOrEqual(t, f.Size(), maxStreamBuffer)
 
 			f = NewStreamFilter(&closer{Reader: strings.NewReader(in)}, encodingOf(c), StreamLimits{OutputBytes: size - 100}, nil)
 			out, err = io.ReadAll(f)
@@ -293,12 +294,64 @@ func TestPeekCountsDecodedBytes(t *testing.T) {
 		for _, kind := range []string{"stdout", "stderr", "pty"} {
 			for _, space := range []string{"", " ", "\n\t"} {
 				payload := strings.NewReplacer("_", space).Replace(`_{_"event"_:_{_"data"_:_{_"` + kind + `"_:_"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"_}_}_}`)
-				k, size := peek(JSON, 0, []byte(payload), int64(len(payload)))
-				require.Equal(t, frameOutput, k, payload)
-				require.EqualValues(t, len(text), size, payload)
+				p := peek(JSON, 0, []byte(payload), int64(len(payload)))
+				require.Equal(t, frameOutput, p.kind, payload)
+				require.EqualValues(t, len(text), p.size, payload)
 			}
 		}
 	}
+}
+
+// seen collects what an observer is shown.
+type seen struct {
+	text   [4]strings.Builder
+	missed int64
+}
+
+func (s *seen) Output(to relay.Output, piece []byte) { s.text[to].Write(piece) }
+func (s *seen) Missed(_ relay.Output, n int64)       { s.missed += n }
+
+func TestStreamShowsOutputDecoded(t *testing.T) {
+	long := strings.Repeat("0123456789\x00\xff\n", 3000)
+	for _, c := range []Codec{JSON, Proto} {
+		t.Run(c.String(), func(t *testing.T) {
+			in := startEvent(t, c, 1) + outputEvent(t, c, "a") + outputEvent(t, c, long) + outputEvent(t, c, "") + endEvent(t, c, 0) + frameOf(2, "{}")
+			var got seen
+			f := NewStreamFilter(&closer{Reader: iotest.OneByteReader(strings.NewReader(in))}, encodingOf(c), StreamLimits{}, nil)
+			f.Observe(&got)
+			out, err := io.ReadAll(f)
+			require.NoError(t, err)
+			assert.Equal(t, in, string(out))
+			assert.Equal(t, "a"+long, got.text[relay.Stdout].String())
+			assert.Zero(t, got.missed)
+
+			got = seen{}
+			in = outputEvent(t, c, strings.Repeat("x", 1<<20)) + frameOf(2, "{}")
+			f = NewStreamFilter(&closer{Reader: strings.NewReader(in)}, encodingOf(c), StreamLimits{}, nil)
+			f.Observe(&got)
+			_, err = io.ReadAll(f)
+			require.NoError(t, err)
+			assert.InDelta(t, 1<<20, got.missed, 16, "a frame too large to be held is told as missed")
+		})
+	}
+}
+
+func TestStreamTellsOutputsApart(t *testing.T) {
+	b64 := base64.StdEncoding.EncodeToString([]byte("hi"))
+	in := ""
+	for _, kind := range []string{"stdout", "stderr", "pty"} {
+		in += frameOf(0, `{"event":{"data":{"`+kind+`":"`+b64+`"}}}`)
+	}
+	in += frameOf(0, `{"event":{"data":{"stdout":"!not base64!"}}}`) + frameOf(2, "{}")
+	var got seen
+	f := NewStreamFilter(&closer{Reader: strings.NewReader(in)}, encodingOf(JSON), StreamLimits{}, nil)
+	f.Observe(&got)
+	_, err := io.ReadAll(f)
+	require.NoError(t, err)
+	for _, to := range []relay.Output{relay.Stdout, relay.Stderr, relay.PTY} {
+		assert.Equal(t, "hi", got.text[to].String())
+	}
+	assert.Positive(t, got.missed, "what cannot be decoded")
 }
 
 func FuzzStreamFilter(f *testing.F) {

@@ -3,6 +3,10 @@ package interpreter
 import (
 	"bytes"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 // lineKind is what a line carries, as far as the filter cares.
@@ -16,32 +20,36 @@ const (
 	lineEnd
 )
 
-// peekLine tells a line's kind without decoding it; of output also the text,
-// from behind its opening quote on. The server writes "type" first and "text"
-// second.
-func peekLine(line []byte) (lineKind, []byte) {
+// peekLine tells a line's kind without decoding it; of output also where it was
+// written, and the text from behind its opening quote on. The server writes "type"
+// first and "text" second.
+func peekLine(line []byte) (kind lineKind, to relay.Output, text []byte) {
 	rest, ok := expect(line, `{`, `"type"`, `:`, `"`)
 	if !ok {
-		return lineOther, line
+		return lineOther, 0, line
 	}
 	end := bytes.IndexByte(rest, '"')
 	if end < 0 {
-		return lineOther, line
+		return lineOther, 0, line
 	}
 	switch string(rest[:end]) {
 	case "stdout", "stderr":
-		if text, ok := expect(rest[end+1:], `,`, `"text"`, `:`, `"`); ok {
-			return lineOutput, text
+		to = relay.Stdout
+		if string(rest[:end]) == "stderr" {
+			to = relay.Stderr
 		}
-		return lineOutput, rest[end+1:] // An unknown shape counts whole.
+		if text, ok := expect(rest[end+1:], `,`, `"text"`, `:`, `"`); ok {
+			return lineOutput, to, text
+		}
+		return lineOutput, to, rest[end+1:] // An unknown shape counts whole.
 	case "result":
-		return lineResult, line
+		return lineResult, 0, line
 	case "error":
-		return lineError, line
+		return lineError, 0, line
 	case "end_of_execution":
-		return lineEnd, line
+		return lineEnd, 0, line
 	default:
-		return lineOther, line
+		return lineOther, 0, line
 	}
 }
 
@@ -63,6 +71,11 @@ type textScanner struct {
 	done   bool // the closing quote was seen
 	escape int  // characters of the escape read so far, 0 outside of one
 	code   int  // value of a \u escape so far
+
+	// show gets what the text decodes to, if set; half is the first half of a
+	// surrogate pair whose second has not come yet.
+	show func([]byte)
+	half rune
 }
 
 // scan counts one piece.
@@ -89,6 +102,10 @@ func (s *textScanner) scan(b []byte) int64 {
 		} else {
 			s.escape, s.code = 1, 0
 		}
+		if s.show != nil && plain > 0 {
+			s.half = 0 // half a pair stands for nothing
+			s.show(b[i : i+plain])
+		}
 		n += int64(plain)
 		i += plain + 1
 	}
@@ -100,6 +117,7 @@ func (s *textScanner) scan(b []byte) int64 {
 func (s *textScanner) escaped(c byte) int64 {
 	if s.escape == 1 && c != 'u' {
 		s.escape = 0
+		s.showRune(unescaped(c))
 		return 1
 	}
 	if s.escape > 1 {
@@ -109,7 +127,50 @@ func (s *textScanner) escaped(c byte) int64 {
 		return 0
 	}
 	s.escape = 0
+	s.showRune(rune(s.code))
 	return utf8Len(s.code)
+}
+
+// showRune shows what an escape stands for; of a surrogate pair, both at once.
+func (s *textScanner) showRune(r rune) {
+	if s.show == nil {
+		return
+	}
+	if s.half == 0 && utf16.IsSurrogate(r) && r < 0xDC00 {
+		s.half = r
+		return
+	}
+	if s.half != 0 {
+		r, s.half = utf16.DecodeRune(s.half, r), 0
+	}
+	s.show(utf8.AppendRune(nil, r))
+}
+
+// unescaped is what the character behind a backslash stands for.
+func unescaped(c byte) rune {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	default:
+		return rune(c)
+	}
+}
+
+// shownText is a textScanner for an observer; nil if there is none.
+type shownText struct{ textScanner }
+
+func (s *shownText) scan(b []byte) {
+	if s != nil {
+		s.textScanner.scan(b)
+	}
 }
 
 // closing makes a whole line of one that stops inside its text.

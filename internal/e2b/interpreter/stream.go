@@ -6,10 +6,10 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 // EventKind says what a StreamFilter saw.
@@ -17,7 +17,7 @@ type EventKind uint8
 
 // The kinds.
 const (
-	EventError   EventKind = iota + 1 // an error event passed: Name
+	EventError   EventKind = iota + 1 // an error event passed: Name, Value
 	EventEnd                          // end_of_execution passed
 	EventLimit                        // a limit was passed; the stream was ended
 	EventAborted                      // the upstream broke off: Err
@@ -25,9 +25,10 @@ const (
 
 // Event is one thing a StreamFilter saw.
 type Event struct {
-	Kind EventKind
-	Name string
-	Err  error
+	Kind  EventKind
+	Name  string
+	Value string
+	Err   error
 }
 
 // StreamLimits bound an execution's stream; 0 for no limit.
@@ -38,207 +39,140 @@ type StreamLimits struct {
 	RequestID string
 }
 
-// Sizes of the buffer that holds the line in flight. A longer line, such as a
+// maxLineBuffer is the longest line that is held whole. A longer one, such as a
 // large picture or one print of megabytes, is passed on as it comes: its text is
 // ASCII, so that no character can be split.
-const (
-	minLineBuffer = 4 << 10
-	maxLineBuffer = 1 << 20
-)
+const maxLineBuffer = 1 << 20
 
 // StreamFilter passes an execution's NDJSON through.
 type StreamFilter struct {
-	src     io.ReadCloser
+	*relay.Stream
+
 	limits  StreamLimits
 	onEvent func(Event)
-
-	// buf[r:ready] may be handed out; buf[ready:w] is a line not yet complete, of
-	// which buf[ready:seen] holds no line break.
-	buf               []byte
-	r, ready, seen, w int
-	long              *longLine // set while a line larger than the buffer passes
-	tail              []byte    // what follows instead of upstream's bytes
-	err               error     // what Read returns when there is nothing left
-
+	seen    int       // bytes held that hold no line break
+	long    *longLine // set while a line larger than the buffer passes
 	output  atomic.Int64
 	results int64
-	mu      sync.Mutex
-	cut     *refusal.Refusal
+
+	observer relay.Observer
 }
 
 // longLine is what is known of a line that is larger than the buffer.
 type longLine struct {
-	kind lineKind
-	text textScanner
+	kind  lineKind
+	text  textScanner
+	shown *shownText
 }
 
 // NewStreamFilter passes lines through byte for byte, whole and at once,
 // watches them, and ends the stream where the limits say so: with an error event
-// and end_of_execution. A stream that the upstream breaks off stays broken off.
-// onEvent, which may be nil, is called from Read.
+// and end_of_execution. A stream that the upstream breaks off stays broken off; a
+// cut closes the upstream body, which interrupts the execution. onEvent, which
+// may be nil, is called from Read.
 func NewStreamFilter(body io.ReadCloser, lim StreamLimits, onEvent func(Event)) *StreamFilter {
 	if onEvent == nil {
 		onEvent = func(Event) {}
 	}
-	return &StreamFilter{src: body, limits: lim, onEvent: onEvent, buf: make([]byte, minLineBuffer)}
+	f := &StreamFilter{limits: lim, onEvent: onEvent}
+	f.Stream = relay.NewStream(body, (*lines)(f))
+	return f
 }
 
-// Cut ends the stream with the refusal: whole lines are handed out first, the
-// line in flight is dropped, the upstream body is closed, which interrupts the
-// execution. The first call counts; it may come from any goroutine.
-func (f *StreamFilter) Cut(r *refusal.Refusal) {
-	f.mu.Lock()
-	if f.cut == nil {
-		f.cut = r
-	}
-	f.mu.Unlock()
-	_ = f.src.Close() // Wakes a Read that waits for the upstream.
-}
+// Observe shows the text of stdout and stderr to the observer. It must be called
+// before the first Read.
+func (f *StreamFilter) Observe(o relay.Observer) { f.observer = o }
 
 // OutputBytes is how many bytes of stdout and stderr text have passed.
 func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
 
-// Close closes the upstream body.
-func (f *StreamFilter) Close() error { return f.src.Close() }
+// lines implements relay.Units, out of sight of a filter's users.
+type lines StreamFilter
 
-// Read implements io.Reader.
-func (f *StreamFilter) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
+// Scan looks at every complete line and lets it through.
+func (f *lines) Scan(held []byte) (pass int) {
 	for {
-		switch {
-		case f.ready > f.r:
-			n := copy(p, f.buf[f.r:f.ready])
-			f.r += n
-			return n, nil
-		case len(f.tail) > 0:
-			n := copy(p, f.tail)
-			f.tail = f.tail[n:]
-			return n, nil
-		case f.err != nil:
-			return 0, f.err
-		}
-		f.scan()
-		if f.ready == f.r && f.err == nil {
-			f.fill()
-		}
-	}
-}
-
-// fill reads once from the upstream.
-func (f *StreamFilter) fill() {
-	if r := f.pendingCut(); r != nil {
-		f.end(r)
-		return
-	}
-	if f.r > 0 {
-		f.w = copy(f.buf, f.buf[f.r:f.w])
-		f.seen -= f.r
-		f.r, f.ready = 0, 0
-	}
-	if f.w == len(f.buf) {
-		f.buf = append(f.buf, make([]byte, len(f.buf))...)
-	}
-	n, err := f.src.Read(f.buf[f.w:])
-	f.w += n
-	if err == nil {
-		return
-	}
-	f.scan()
-	if f.err == nil {
-		f.finish(err)
-	}
-}
-
-// finish ends the stream the way upstream ended it.
-func (f *StreamFilter) finish(err error) {
-	if r := f.pendingCut(); r != nil {
-		f.end(r)
-		return
-	}
-	if errors.Is(err, io.EOF) {
-		if f.ready < f.w && !f.inspect(f.buf[f.ready:f.w]) {
-			return
-		}
-		f.ready, f.err = f.w, io.EOF
-		return
-	}
-	f.w, f.err = f.ready, err
-	f.onEvent(Event{Kind: EventAborted, Err: err})
-}
-
-// end ends the stream with a refusal of ours. In the middle of a long line there
-// is no place for one, unless the line is output, whose text can be closed.
-func (f *StreamFilter) end(r *refusal.Refusal) {
-	f.w, f.seen = f.ready, f.ready
-	f.err = io.EOF
-	f.tail = refusal.ExecuteEvents(r)
-	switch {
-	case f.long == nil:
-	case f.long.kind == lineOutput && !f.long.text.done:
-		f.tail = append(f.long.text.closing(), f.tail...)
-	default:
-		f.tail, f.err = nil, io.ErrUnexpectedEOF
-	}
-	_ = f.src.Close()
-}
-
-func (f *StreamFilter) pendingCut() *refusal.Refusal {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cut
-}
-
-// scan looks at every complete line in the buffer and lets it through.
-func (f *StreamFilter) scan() {
-	for f.err == nil {
-		i := bytes.IndexByte(f.buf[f.seen:f.w], '\n')
+		i := bytes.IndexByte(held[pass+f.seen:], '\n')
 		whole := i >= 0
-		end := f.w
+		end := len(held)
 		if whole {
-			end = f.seen + i + 1
+			end = pass + f.seen + i + 1
 		}
-		piece := f.buf[f.ready:end]
+		piece := held[pass:end]
+		f.seen = 0
 		switch {
 		case f.long != nil:
 			if len(piece) == 0 || !f.pass(piece) {
-				return
+				return pass
 			}
 			if whole {
 				f.long = nil
 			}
 		case whole:
 			if !f.inspect(piece) {
-				return
+				return pass
 			}
 		case len(piece) >= maxLineBuffer:
 			if !f.begin(piece) {
-				return
+				return pass
 			}
 		default:
-			f.seen = f.w
-			return
+			f.seen = len(piece)
+			return pass
 		}
-		f.ready, f.seen = end, end
+		pass = end
+	}
+}
+
+// Finish ends the stream the way upstream ended it.
+func (f *lines) Finish(held []byte, err error) (int, error) {
+	if r := f.Pending(); r != nil {
+		f.End(r)
+		return 0, nil
+	}
+	if errors.Is(err, io.EOF) {
+		if len(held) > 0 && !f.inspect(held) {
+			return 0, nil
+		}
+		return len(held), io.EOF
+	}
+	f.onEvent(Event{Kind: EventAborted, Err: err})
+	return 0, err
+}
+
+// Ending is an error event and the end. In the middle of a long line there is no
+// place for them, unless the line is output, whose text can be closed.
+func (f *lines) Ending(r *refusal.Refusal) ([]byte, error) {
+	events := refusal.ExecuteEvents(r)
+	switch {
+	case f.long == nil:
+		return events, io.EOF
+	case f.long.kind == lineOutput && !f.long.text.done:
+		return append(f.long.text.closing(), events...), io.EOF
+	default:
+		return nil, io.ErrUnexpectedEOF
 	}
 }
 
 // inspect counts one whole line and reports whether it may pass.
-func (f *StreamFilter) inspect(line []byte) bool {
-	kind, text := peekLine(line)
+func (f *lines) inspect(line []byte) bool {
+	kind, to, text := peekLine(line)
 	switch kind {
 	case lineOutput:
 		var s textScanner
-		return f.count(kind, s.scan(text))
+		if !f.count(kind, s.scan(text)) {
+			return false
+		}
+		f.newShown(to).scan(text)
 	case lineResult:
 		return f.count(kind, int64(len(line)))
 	case lineError:
 		var e struct {
-			Name string `json:"name"`
+			Name  string `json:"name"`
+			Value string `json:"value"`
 		}
 		_ = json.Unmarshal(line, &e) // A name that cannot be read is "".
-		f.onEvent(Event{Kind: EventError, Name: e.Name})
+		f.onEvent(Event{Kind: EventError, Name: e.Name, Value: e.Value})
 	case lineEnd:
 		f.onEvent(Event{Kind: EventEnd})
 	case lineOther:
@@ -247,8 +181,8 @@ func (f *StreamFilter) inspect(line []byte) bool {
 }
 
 // begin starts a long line with its first piece and reports whether it may pass.
-func (f *StreamFilter) begin(piece []byte) bool {
-	kind, text := peekLine(piece)
+func (f *lines) begin(piece []byte) bool {
+	kind, to, text := peekLine(piece)
 	long := &longLine{kind: kind}
 	n := int64(len(piece))
 	if kind == lineOutput {
@@ -257,12 +191,16 @@ func (f *StreamFilter) begin(piece []byte) bool {
 	if !f.count(kind, n) {
 		return false
 	}
+	if kind == lineOutput {
+		long.shown = f.newShown(to)
+		long.shown.scan(text)
+	}
 	f.long = long
 	return true
 }
 
 // pass counts a further piece of a long line and reports whether it may pass.
-func (f *StreamFilter) pass(piece []byte) bool {
+func (f *lines) pass(piece []byte) bool {
 	next, n := f.long.text, int64(len(piece))
 	if f.long.kind == lineOutput {
 		n = next.scan(piece)
@@ -271,11 +209,20 @@ func (f *StreamFilter) pass(piece []byte) bool {
 		return false
 	}
 	f.long.text = next
+	f.long.shown.scan(piece)
 	return true
 }
 
+// newShown returns what decodes a line's text for the observer.
+func (f *lines) newShown(to relay.Output) *shownText {
+	if f.observer == nil {
+		return nil
+	}
+	return &shownText{textScanner{show: func(b []byte) { f.observer.Output(to, b) }}}
+}
+
 // count adds to a kind's bytes, and ends the stream if that is too many.
-func (f *StreamFilter) count(kind lineKind, n int64) bool {
+func (f *lines) count(kind lineKind, n int64) bool {
 	var limit, sum int64
 	what := "output"
 	switch kind {
@@ -290,7 +237,7 @@ func (f *StreamFilter) count(kind lineKind, n int64) bool {
 		r := refusal.New(refusal.CodeOutputLimit, "The "+what+" limit of "+strconv.FormatInt(limit, 10)+" bytes was passed, so the execution was ended. "+
 			"Print less, or write it to a file in the sandbox and read the part you need.")
 		r.RequestID = f.limits.RequestID
-		f.end(r)
+		f.End(r)
 		f.onEvent(Event{Kind: EventLimit})
 		return false
 	}

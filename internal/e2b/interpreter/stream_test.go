@@ -17,6 +17,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +65,7 @@ func TestLinesPassByteForByte(t *testing.T) {
 			out, seen, f, err := run(reader(strings.NewReader(in)), interpreter.StreamLimits{OutputBytes: 1000, ResultBytes: 1000})
 			require.NoError(t, err)
 			assert.Equal(t, in, out)
-			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventError, Name: "NameError"}, {Kind: interpreter.EventEnd}}, seen)
+			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventError, Name: "NameError", Value: "x"}, {Kind: interpreter.EventEnd}}, seen)
 			assert.EqualValues(t, len("hé\n\"\\🚀"), f.OutputBytes())
 		})
 	}
@@ -276,4 +277,47 @@ func BenchmarkStreamFilter(b *testing.B) {
 			_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, copyBuf)
 		}
 	})
+}
+
+// shown collects what an observer is shown.
+type shown struct{ text [4]strings.Builder }
+
+func (s *shown) Output(to relay.Output, piece []byte) { s.text[to].Write(piece) }
+func (s *shown) Missed(relay.Output, int64)           {}
+
+func TestOutputIsShownDecoded(t *testing.T) {
+	text := "hé \"quoted\" \\ / \n\t\r\b\f \x00 🚀 €"
+	escaped := `"h\u00e9 \u0022quoted\" \\ \/ \n\t\r\b\f \u0000 \ud83d\ude80 \u20AC"`
+	long := strings.Repeat("0123456789é", 1<<18)
+	raw := `{"type": "stdout", "text": ` + escaped + `, "timestamp": "x"}` + "\n"
+	for name, reader := range map[string]func(io.Reader) io.Reader{
+		"at once":      func(r io.Reader) io.Reader { return r },
+		"byte by byte": iotest.OneByteReader,
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := raw + output("stderr", text) + output("stderr", "") + end
+			want := text
+			if name == "at once" { // a line longer than may be held
+				in, want = raw+output("stdout", long)+output("stderr", text)+end, text+long
+			}
+			var got shown
+			f := interpreter.NewStreamFilter(&closer{Reader: reader(strings.NewReader(in))}, interpreter.StreamLimits{}, nil)
+			f.Observe(&got)
+			out, err := io.ReadAll(f)
+			require.NoError(t, err)
+			assert.Equal(t, in, string(out))
+			assert.True(t, want == got.text[relay.Stdout].String())
+			assert.Equal(t, text, got.text[relay.Stderr].String())
+		})
+	}
+}
+
+// What the limit keeps from the client was not shown to anybody.
+func TestRefusedOutputIsNotShown(t *testing.T) {
+	var got shown
+	f := interpreter.NewStreamFilter(&closer{Reader: strings.NewReader(output("stdout", "abc") + output("stdout", "defgh") + end)}, interpreter.StreamLimits{OutputBytes: 5}, nil)
+	f.Observe(&got)
+	_, err := io.ReadAll(f)
+	require.NoError(t, err)
+	assert.Equal(t, "abc", got.text[relay.Stdout].String())
 }

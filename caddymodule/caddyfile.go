@@ -28,7 +28,12 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			sandbox_url <url>
 //			api_key     <key>
 //		}
-//		client        <name> <key>
+//		client        <name> <key> [{ <client limits> }]
+//		client_limits {
+//			sandboxes   <number>|off
+//			creations   <number>|off
+//			guard_calls <number>|off
+//		}
 //		seal_key      <key...>
 //		signed_uploads path|any
 //		public_domain <domain>

@@ -19,8 +19,9 @@ import (
 func options(h *Handler) []option {
 	return []option{
 		{name: "upstream", syntax: "{ … }", doc: "The E2B that calls are forwarded to.", set: h.parseUpstream, block: upstreamOptions(new(Upstream))},
-		{name: "client", syntax: "NAME KEY", many: true, set: h.parseClient, fallback: "none: clients bring their own E2B key",
-			doc: "A key the gateway gives out (`e2bguard key new`), or `sha256:` and its hash (`e2bguard key hash`); it needs `upstream api_key`. Once per client."},
+		{name: "client", syntax: "NAME KEY [{ … }]", many: true, set: h.parseClient, fallback: "none: clients bring their own E2B key",
+			doc: "A key the gateway gives out (`e2bguard key new`), or `sha256:` and its hash (`e2bguard key hash`); it needs `upstream api_key`. Once per client. Its block takes what `client_limits` does, for this client."},
+		{name: "client_limits", syntax: "{ … }", set: h.parseClientLimits, doc: "Bounds for what each client may use.", block: clientLimitOptions(new(ClientLimits))},
 		{name: "seal_key", syntax: "KEY…", set: h.parseSealKey, fallback: "one that is made and kept in Caddy's storage",
 			doc: "Seals what clients get in place of E2B's access tokens: 32 random bytes or more, `openssl rand -hex 32`. The first seals, all open; the same on every replica."},
 		{name: "signed_uploads", syntax: "path | any", set: h.parseSignedUploads, fallback: uploadsWithPath,
@@ -82,8 +83,33 @@ func (h *Handler) parseClient(d *caddyfile.Dispenser) error {
 			return at(d, err)
 		}
 	}
-	h.Clients = append(h.Clients, Client{Name: args[0], Key: args[1]})
+	client := Client{Name: args[0], Key: args[1]}
+	limits := new(ClientLimits)
+	if err := parseBlock(d, "client "+args[0], clientLimitOptions(limits)); err != nil {
+		return err
+	}
+	if *limits != (ClientLimits{}) {
+		client.Limits = limits
+	}
+	h.Clients = append(h.Clients, client)
 	return nil
+}
+
+func clientLimitOptions(l *ClientLimits) []option {
+	return []option{
+		{name: "sandboxes", syntax: "NUMBER | off", set: count(&l.Sandboxes, "20"), fallback: "off",
+			doc: "Sandboxes of a client that run at once. Without client keys: of the whole E2B account."},
+		{name: "creations", syntax: "NUMBER | off", set: count(&l.Creations, "60"), fallback: "off", doc: "Sandboxes a client may make in a minute, forks included."},
+		{name: "guard_calls", syntax: "NUMBER | off", set: count(&l.GuardCalls, "6000"), fallback: "off", doc: "Pieces of code a client may have judged in a minute."},
+	}
+}
+
+func (h *Handler) parseClientLimits(d *caddyfile.Dispenser) error {
+	h.ClientLimits = new(ClientLimits)
+	if err := noArgs(d); err != nil {
+		return err
+	}
+	return parseBlock(d, "client_limits", clientLimitOptions(h.ClientLimits))
 }
 
 func (h *Handler) parseGuard(d *caddyfile.Dispenser) error {
@@ -322,6 +348,25 @@ func parseDuration(d *caddyfile.Dispenser, name, v, or string, to **caddy.Durati
 	}
 	*to = (*caddy.Duration)(&parsed)
 	return nil
+}
+
+// count reads a whole number or "off".
+func count(to **int, example string) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		v, err := one(d, example)
+		if err != nil {
+			return err
+		}
+		n := 0
+		if v != "off" {
+			if n, err = strconv.Atoi(v); err != nil || n <= 0 {
+				return d.Errf("%s %s: write a whole number larger than zero, or off, as in: %s %s", name, v, name, example)
+			}
+		}
+		*to = &n
+		return nil
+	}
 }
 
 // size reads a size in bytes or "off".

@@ -62,6 +62,21 @@ type Client struct {
 	// Key is what the client sends as its E2B API key, or "sha256:" and the
 	// hexadecimal hash of it; best a placeholder.
 	Key string `json:"key"`
+	// Limits replace those of client_limits for this client; what they leave out
+	// holds as there.
+	Limits *ClientLimits `json:"limits,omitempty"`
+}
+
+// ClientLimits bounds what each client may use. A limit that is not given, or is
+// 0, is off.
+type ClientLimits struct {
+	// Sandboxes is how many may run at once. Without client keys these are all of
+	// the E2B account's.
+	Sandboxes *int `json:"sandboxes,omitempty"`
+	// Creations is how many sandboxes may be made in a minute, forks included.
+	Creations *int `json:"creations,omitempty"`
+	// GuardCalls is how many pieces of code may be judged in a minute.
+	GuardCalls *int `json:"guard_calls,omitempty"`
 }
 
 // Limits bounds sandboxes and what runs in them. A limit that is not given has
@@ -145,6 +160,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	var err error
 	cfg.Upstream, err = h.upstream(repl)
 	note(err)
+	cfg.ClientLimits = h.ClientLimits.over(policy.ClientLimits{})
+	note(wrap("client_limits", cfg.ClientLimits.Validate()))
 	cfg.Clients, err = h.clients(repl, cfg.Upstream.APIKey)
 	note(err)
 	note(oneOf("signed_uploads", h.SignedUploads, uploadsWithPath, uploadsAnywhere))
@@ -214,6 +231,13 @@ func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]ga
 			continue
 		}
 		client := gateway.Client{Name: c.Name, Key: key}
+		if c.Limits != nil {
+			limits := c.Limits.over(h.ClientLimits.over(policy.ClientLimits{}))
+			client.Limits = &limits
+			if err := limits.Validate(); err != nil {
+				problems = append(problems, wrap("client "+c.Name, err))
+			}
+		}
 		digest, err := client.Digest()
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%w; make the hash with: e2bguard key hash", err))
@@ -233,6 +257,24 @@ func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]ga
 		clients = append(clients, client)
 	}
 	return clients, errors.Join(problems...)
+}
+
+// over returns the limits where they are given, else those below.
+func (l *ClientLimits) over(below policy.ClientLimits) policy.ClientLimits {
+	if l != nil {
+		set(&below.Sandboxes, l.Sandboxes)
+		set(&below.Creations, l.Creations)
+		set(&below.GuardCalls, l.GuardCalls)
+	}
+	return below
+}
+
+// wrap puts the option before its error.
+func wrap(option string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", option, err)
 }
 
 // policy is what is enforced, with the defaults of the profile.

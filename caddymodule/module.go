@@ -45,6 +45,9 @@ type Handler struct {
 	// bring their own E2B key (pass-through).
 	Clients []Client `json:"clients,omitempty"`
 
+	// ClientLimits bounds what each client may use. Default: no limit.
+	ClientLimits *ClientLimits `json:"client_limits,omitempty"`
+
 	// SealKey is what the access tokens that clients get in place of E2B's are
 	// sealed with, each key at least 32 random bytes in hexadecimal or base64, best
 	// a placeholder. The first seals, all open. Default: one that is made at the

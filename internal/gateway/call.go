@@ -50,6 +50,9 @@ type call struct {
 	// deadline is what a procedure's time limit became.
 	deadline envd.HeaderChanges
 
+	// slots are the places among its client's running sandboxes that the call holds.
+	slots int
+
 	forwarded bool
 }
 
@@ -178,6 +181,7 @@ func (c *call) close() {
 		c.upload.stop()
 	}
 	c.clientBody.bound(c)
+	c.freeSlots()
 	for _, b := range c.spool {
 		_ = b.Close()
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	Mode guard.Mode
 
 	Policy policy.Policy
+	// ClientLimits hold for every client that has none of its own.
+	ClientLimits policy.ClientLimits
 	// Body bounds what is read from clients.
 	Body body.Config
 	// IdleTimeout ends a response stream on which the upstream sent nothing,
@@ -74,6 +76,8 @@ type Client struct {
 	// Key is what the client sends, or HashPrefix and the hexadecimal SHA-256 of
 	// it.
 	Key redact.Secret
+	// Limits replace the configuration's for this client; nil for those.
+	Limits *policy.ClientLimits
 }
 
 // HashPrefix starts a client's key that is given as its hash.

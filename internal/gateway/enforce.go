@@ -21,16 +21,18 @@ func (c *call) enforce() *refusal.Refusal {
 			return ref
 		}
 	}
-	if c.msg == nil {
-		return nil
+	if c.msg != nil {
+		encoded, err := c.msg.Encode()
+		if err != nil {
+			ref := refusal.New(refusal.CodeInternalError, "e2bguard could not write the call it had judged, so it was not run. Report the request id to whoever runs the gateway.")
+			ref.Err = err
+			return ref
+		}
+		c.body = messageBody(encoded)
 	}
-	encoded, err := c.msg.Encode()
-	if err != nil {
-		ref := refusal.New(refusal.CodeInternalError, "e2bguard could not write the call it had judged, so it was not run. Report the request id to whoever runs the gateway.")
-		ref.Err = err
-		return ref
+	if c.op.admit != nil {
+		return c.op.admit(c)
 	}
-	c.body = messageBody(encoded)
 	return nil
 }
 

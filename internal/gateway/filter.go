@@ -173,6 +173,7 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 		sb.started = time.Time{}
 	}
 	c.g.state.remember(info.ID, sb)
+	c.countSandbox(info.ID)
 }
 
 // filterProcess bounds the output of a process and notices a dead sandbox. A

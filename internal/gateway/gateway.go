@@ -36,9 +36,10 @@ type Gateway struct {
 
 	// clients and their names; empty in pass-through mode.
 	clients []knownClient
-	names   map[string]struct{}
+	names   map[string]Client
 	// lookups are the questions to E2B who made a sandbox.
 	lookups     singleflight.Group
+	counts      singleflight.Group // of clients' running sandboxes
 	lookupSlots chan struct{}
 	// matching is held while a signed URL's sandbox is searched for.
 	matching sync.Mutex
@@ -68,12 +69,12 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, masker: redact.NewMasker(cfg.secrets()...),
-		names: map[string]struct{}{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
+		names: map[string]Client{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
 	}
 	for _, client := range cfg.Clients {
 		digest, _ := client.Digest() // checked above
 		g.clients = append(g.clients, knownClient{client.Name, digest})
-		g.names[client.Name] = struct{}{}
+		g.names[client.Name] = client
 	}
 	g.fwd, err = newForwarder(g)
 	return g, err
@@ -99,6 +100,7 @@ func (c Config) validate() error {
 		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
 	}
 	upstream := sha256.Sum256([]byte(c.Upstream.APIKey.Reveal()))
+	problems = append(problems, c.ClientLimits.Validate())
 	names := make(map[[sha256.Size]byte]string, len(c.Clients))
 	for _, client := range c.Clients {
 		digest, err := client.Digest()
@@ -117,6 +119,9 @@ func (c Config) validate() error {
 			problems = append(problems, fmt.Errorf("clients %q and %q have the same key, so they cannot be told apart", other, client.Name))
 		}
 		names[digest] = client.Name
+		if client.Limits != nil {
+			problems = append(problems, client.Limits.Validate())
+		}
 	}
 	return errors.Join(problems...)
 }

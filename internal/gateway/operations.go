@@ -21,6 +21,9 @@ type operation struct {
 	subjects func(*call) ([]guard.Subject, *refusal.Refusal)
 	// enforce edits call.msg and the headers.
 	enforce func(*call) *refusal.Refusal
+	// admit is asked last before the call is forwarded: it says no where the client
+	// has used up what it may.
+	admit func(*call) *refusal.Refusal
 	// filter treats the upstream's response; the response is not looked at
 	// without one. vaultFilter takes its place in vault mode.
 	filter, vaultFilter func(*call, *http.Response) error
@@ -33,25 +36,25 @@ type operation struct {
 var operations = map[route.Operation]operation{
 	route.SandboxCreate: {
 		sees:     "environment variables that are code",
-		enforced: "lifetime, network, template, persistence, secure, public traffic off, owner",
+		enforced: "lifetime, network, template, persistence, secure, public traffic off, owner, client limits",
 		filtered: "sandbox remembered, tokens sealed, domain",
-		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
 	},
 	route.SandboxConnect: {
-		enforced: "lifetime", filtered: "sandbox remembered, tokens sealed, domain",
-		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		enforced: "lifetime, client limits", filtered: "sandbox remembered, tokens sealed, domain",
+		read: (*call).readControl, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
 	},
 	route.SandboxResume: {
-		enforced: "lifetime, persistence", filtered: "sandbox remembered, tokens sealed, domain",
-		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		enforced: "lifetime, persistence, client limits", filtered: "sandbox remembered, tokens sealed, domain",
+		read: (*call).readControl, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
 	},
 	route.SandboxFork: {
-		enforced: "lifetime, persistence", filtered: "sandboxes remembered, tokens sealed, domain",
-		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnSandboxes,
+		enforced: "lifetime, persistence, client limits", filtered: "sandboxes remembered, tokens sealed, domain",
+		read: (*call).readControl, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
 	},
 	route.SandboxPause: {
-		enforced: "persistence",
-		read:     (*call).readControl, enforce: (*call).enforceControl,
+		enforced: "persistence", filtered: "sandbox no longer counted",
+		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).uncountSandbox,
 	},
 	route.SandboxSnapshot: {
 		enforced: "persistence",
@@ -66,7 +69,7 @@ var operations = map[route.Operation]operation{
 		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxInfo: {filtered: "tokens sealed, domain", filter: (*call).learnSandboxes},
-	route.SandboxKill: {filtered: "sandbox forgotten", vaultFilter: (*call).forgetSandbox},
+	route.SandboxKill: {filtered: "sandbox forgotten", filter: (*call).forgetSandbox},
 	route.SandboxList: {
 		enforced: "with client keys: the client's own sandboxes", filtered: "with client keys: the client's own sandboxes, tokens sealed",
 		narrow: (*call).narrowList, vaultFilter: (*call).filterSandboxes,

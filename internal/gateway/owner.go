@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -141,28 +140,18 @@ func (g *Gateway) askE2B(ctx context.Context, id string) (sandbox, error) {
 	case <-ctx.Done():
 		return sandbox{}, fmt.Errorf("waiting to look a sandbox up: %w", ctx.Err())
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.fwd.api.JoinPath("sandboxes", id).String(), http.NoBody)
+	got, err := g.askAPI(ctx, http.MethodGet, "sandboxes/"+id, "", nil)
 	if err != nil {
 		return sandbox{}, fmt.Errorf("looking a sandbox up: %w", err)
 	}
-	req.Header.Set("X-Api-Key", g.cfg.Upstream.APIKey.Reveal())
-	resp, err := g.fwd.control.RoundTrip(req)
-	if err != nil {
-		return sandbox{}, fmt.Errorf("looking a sandbox up: %w", err)
-	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
+	switch got.status {
 	case http.StatusOK:
 	case http.StatusNotFound:
 		return sandbox{}, errNoSandbox
 	default:
-		return sandbox{}, fmt.Errorf("looking a sandbox up: E2B answered %d", resp.StatusCode)
+		return sandbox{}, fmt.Errorf("looking a sandbox up: E2B answered %d", got.status)
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return sandbox{}, fmt.Errorf("looking a sandbox up: %w", err)
-	}
-	answer, err := control.DecodeAnswer(b)
+	answer, err := control.DecodeAnswer(got.body)
 	if err != nil {
 		return sandbox{}, fmt.Errorf("looking a sandbox up: %w", err)
 	}
@@ -248,9 +237,9 @@ func (c *call) filterMetrics(resp *http.Response) error {
 }
 
 // forgetSandbox drops what is known of a sandbox that was killed.
-func (c *call) forgetSandbox(*http.Response) error {
+func (c *call) forgetSandbox(resp *http.Response) error {
 	c.g.state.forget(c.target.Params["sandboxID"])
-	return nil
+	return c.uncountSandbox(resp)
 }
 
 // refuseAnswer keeps an answer back that may hold E2B's tokens or the sandboxes

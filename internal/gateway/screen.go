@@ -45,6 +45,9 @@ func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 	case len(subjects) > maxSubjects:
 		return refusal.New(refusal.CodeInvalid, fmt.Sprintf("this call holds %d separate pieces of code to judge, more than the %d that one call may, so it was not run. Send less at once, or put it into a file.", len(subjects), maxSubjects))
 	}
+	if ref := c.spendGuardCalls(len(subjects)); ref != nil {
+		return ref
+	}
 	results := make([]screened, len(subjects))
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()

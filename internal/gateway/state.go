@@ -27,6 +27,7 @@ type State struct {
 	suspects *suspects
 	// processes are the running processes of the sandboxes.
 	processes *processes
+	usage    *lru.Cache[string, *usage]
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -55,7 +56,7 @@ type sandbox struct {
 func NewState() *State {
 	return &State{
 		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string](), missing: newCache[string, time.Time](),
-		suspects: newSuspects(), processes: newProcesses(),
+		suspects: newSuspects(), processes: newProcesses(), usage: newUsage(),
 	}
 }
 

@@ -128,6 +128,9 @@ func (u *upload) review(part *files.Part, class files.Class, text string) *refus
 	if u.done == nil {
 		return u.c.review([]guard.Subject{subject})
 	}
+	if ref := u.c.spendGuardCalls(1); ref != nil {
+		return ref
+	}
 	res := u.c.ask(u.c.r.Context(), subject)
 	u.c.recordLate(res)
 	if !res.ruling.Allow {

@@ -28,6 +28,8 @@ type Message interface {
 	// it; the client can neither write nor read the stamp. It does nothing to
 	// other operations.
 	Stamp(owner string) *refusal.Refusal
+	// Sandboxes is how many sandboxes the call starts or wakes at most.
+	Sandboxes() int
 	// Encode returns the JSON to forward; nothing where the client sent no body
 	// and none is needed.
 	Encode() []byte
@@ -38,6 +40,8 @@ type spec struct {
 	fields []field
 	// optional: E2B takes an absent body for an empty object.
 	optional bool
+	// count names the field that says how many sandboxes are made; "" for one.
+	count    string
 	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
 	subjects func(*message) []guard.Subject
 	stamp    func(*message, string) *refusal.Refusal
@@ -55,7 +59,7 @@ var specs = map[route.Operation]spec{
 	route.SandboxCreate:   {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp},
 	route.SandboxConnect:  {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
 	route.SandboxResume:   {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
-	route.SandboxFork:     {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, enforce: (*message).enforceFork},
+	route.SandboxFork:     {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, count: "count", enforce: (*message).enforceFork},
 	route.SandboxPause:    {fields: []field{{"memory", boolean}}, optional: true, enforce: (*message).enforcePause},
 	route.SandboxSnapshot: {fields: []field{{"name", text}}, optional: true, enforce: (*message).enforceSnapshot},
 	route.SandboxTimeout:  {fields: []field{{"timeout", integer}}, enforce: (*message).enforceSetTimeout},
@@ -120,6 +124,13 @@ func (m *message) Stamp(owner string) *refusal.Refusal {
 		return nil
 	}
 	return m.spec.stamp(m, owner)
+}
+
+func (m *message) Sandboxes() int {
+	if n, set := getInt(m.object, m.spec.count); set && m.spec.count != "" {
+		return int(n)
+	}
+	return 1
 }
 
 func (m *message) Encode() []byte {

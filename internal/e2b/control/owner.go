@@ -54,7 +54,7 @@ func OwnerQuery(rawQuery, owner string) (string, *refusal.Refusal) {
 	if len(filters) > 1 {
 		return "", invalid(fmt.Errorf("its query has metadata more than once; join the filters with an escaped &"))
 	}
-	filter := ownerKey + "=" + url.QueryEscape(owner)
+	filter := OwnerFilter(owner)
 	if len(filters) == 1 && filters[0] != "" {
 		// E2B keeps the last of several filters with one key.
 		filter = filters[0] + "&" + filter
@@ -62,6 +62,13 @@ func OwnerQuery(rawQuery, owner string) (string, *refusal.Refusal) {
 	query.Set("metadata", filter)
 	return query.Encode(), nil
 }
+
+// OwnerFilter is the value of a list's metadata parameter that narrows it to the
+// sandboxes of one client.
+func OwnerFilter(owner string) string { return ownerKey + "=" + url.QueryEscape(owner) }
+
+// NextTokenHeader is the header of a list's answer that asks for the next page.
+const NextTokenHeader = "X-Next-Token"
 
 // KeepMetrics leaves only the metrics of those sandboxes for which it is told to
 // in the answer to a query for the metrics of several.

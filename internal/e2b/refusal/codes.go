@@ -51,6 +51,7 @@ var codes = map[Code]rendering{
 	CodeNotFound:      unavailable.statuses(0, 0, http.StatusBadGateway), // as E2B's edge tells of a sandbox that is gone
 	CodeNoProcess:     notFound,
 	CodeOverload:      resourceExhausted.after(time.Second),
+	CodeClientLimit:   resourceExhausted,
 	CodeUpstream:      internal.statuses(0, http.StatusInternalServerError, 0),
 	CodeUpstreamIdle:  unavailable.statuses(0, http.StatusInternalServerError, 0),
 	CodeOutputLimit:   aborted.statuses(0, 0, http.StatusForbidden),
@@ -90,6 +91,8 @@ func (r *Refusal) name() string {
 		return "PolicyViolation"
 	case CodeOverload, CodeShuttingDown:
 		return "GatewayBusy"
+	case CodeClientLimit:
+		return "RateLimitExceeded"
 	case CodeOutputLimit:
 		return "OutputLimitExceeded"
 	case CodeWallClock, CodeDeadline:

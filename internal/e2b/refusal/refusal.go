@@ -26,6 +26,7 @@ const (
 	CodeNoProcess     Code = "no_process"     // no such process in the sandbox
 	CodeGuardFailed   Code = "guard_failed"   // no verdict, so no run
 	CodeOverload      Code = "overload"       // our own limits; retry later
+	CodeClientLimit   Code = "client_limit"   // the client has used up what it may
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
 	CodeOutputLimit   Code = "output_limit"   // the process wrote more than it may
 	CodeWallClock     Code = "wall_clock"     // the process ran longer than it may
@@ -81,6 +82,7 @@ var statuses = map[Code]int{
 	CodeNoProcess:     http.StatusNotFound,
 	CodeGuardFailed:   http.StatusForbidden,
 	CodeOverload:      http.StatusTooManyRequests,
+	CodeClientLimit:   http.StatusTooManyRequests,
 	CodeUpstream:      http.StatusBadGateway,
 	CodeOutputLimit:   http.StatusForbidden,
 	CodeWallClock:     http.StatusForbidden,

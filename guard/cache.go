@@ -197,6 +197,11 @@ func (c *Cache) key(s Subject) cacheKey {
 	d.field(s.Language)
 	d.field(s.Target)
 	d.field(s.Text)
+	d.count(len(s.Files))
+	for _, f := range s.Files {
+		d.field(f.Path)
+		d.field(f.Text)
+	}
 	names := make([]string, 0, len(s.Labels))
 	for name := range s.Labels {
 		if name != LabelSandbox && name != LabelRequest {

@@ -212,8 +212,15 @@ func (c *Chain) Review(ctx context.Context, s Subject) (Verdict, error) {
 
 // review asks one guard about the whole subject.
 func (l *link) review(ctx context.Context, s Subject) (Verdict, error) {
-	if size := int64(len(s.Text)) + int64(len(s.Target)); size > l.MaxBytes {
+	size := int64(len(s.Text)) + int64(len(s.Target))
+	for _, f := range s.Files {
+		size += int64(len(f.Text)) + int64(len(f.Path))
+	}
+	if size > l.MaxBytes {
 		return Verdict{}, &Error{Guard: l.Name, Fault: TooLarge, Err: fmt.Errorf("%d bytes, and at most %d are judged", size, l.MaxBytes)}
+	}
+	if l.Remote || l.Window > 0 {
+		s.Text, s.Files = s.Whole(), nil // It is cut, or sent, as one text.
 	}
 	var removed int
 	if l.Remote {

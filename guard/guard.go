@@ -10,6 +10,8 @@ package guard
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -50,9 +52,34 @@ type Subject struct {
 	Text string
 	// Target is the path, the tool name or the process tag, where there is one.
 	Target string
+	// Files are the files that Text runs or loads, as they are before it does;
+	// KindCommand and KindCode only.
+	Files []File
 	// Labels is context: LabelSandbox, LabelClient, LabelCwd, LabelOperation,
 	// LabelEnvNames. Names of environment variables, never values.
 	Labels map[string]string
+}
+
+// File is a file that a Subject's text runs or loads.
+type File struct {
+	// Path is absolute and clean.
+	Path string
+	// Text is the whole file.
+	Text string
+}
+
+// Whole is all that a Subject will run: its text and, each behind a line with its
+// path, the files. It is what a guard reads that does not know Files.
+func (s Subject) Whole() string {
+	if len(s.Files) == 0 {
+		return s.Text
+	}
+	var b strings.Builder
+	b.WriteString(s.Text)
+	for _, f := range s.Files {
+		b.WriteString("\n\n===== file " + strconv.Quote(f.Path) + " =====\n" + f.Text)
+	}
+	return b.String()
 }
 
 // Keys of Subject.Labels.
@@ -70,6 +97,9 @@ const (
 	// LabelNetwork is "blocked" where the sandbox has no way out, so that a
 	// guard can tell an install that would hang.
 	LabelNetwork = "network"
+	// LabelUnseen lists, separated by commas, the files that will run and whose
+	// text could not be had.
+	LabelUnseen = "unseen_file"
 )
 
 // Decision is a guard's answer. The zero Decision is invalid: "no answer" is

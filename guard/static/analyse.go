@@ -34,6 +34,8 @@ type position struct {
 	// for byte.
 	offset int
 	span   effect.Span
+	// file is the path of the file that the text is; empty if it is none.
+	file string
 }
 
 func (p position) of(s effect.Span) effect.Span {
@@ -46,6 +48,7 @@ func (p position) of(s effect.Span) effect.Span {
 
 func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
 	a := &analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget, memory: m}
+	a.surround()
 
 	switch {
 	case s.Kind == guard.KindFile:
@@ -133,6 +136,8 @@ func (a *analysis) run(lang string, text effect.Value, pos position, flags effec
 		a.ran[key] = true
 	}
 
+	defer a.enter(lang, pos.file)()
+
 	r := parse(text.Text, a.budget)
 	a.take(&r, lang, text, pos, flags, depth)
 }
@@ -166,6 +171,9 @@ func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos po
 		if e.Kind == effect.Exec && lang != "bash" {
 			if m == nil {
 				m = &program.Machine{Result: &effect.Result{}, Budget: a.budget}
+				if a.budget.World != nil {
+					m.Dir = a.budget.World.Dir
+				}
 			}
 
 			m.Run(program.Call{Name: e.Target, Args: e.Args, Stdin: e.Data, Piped: e.Data.Text != "" || e.Data.Taint != 0, Span: e.Span, Flags: e.Flags})
@@ -182,6 +190,8 @@ func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos po
 		a.take(m.Result, "bash", effect.Value{Taint: text.Taint &^ effect.TaintDecoded}, pos, flags, depth)
 	}
 
+	a.joined(r.Effects, lang, pos, flags, depth)
+
 	for i := range r.Embedded {
 		a.embedded(&r.Embedded[i], lang, pos, flags, depth)
 	}
@@ -193,12 +203,15 @@ func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos po
 
 func (a *analysis) embedded(em *effect.Embedded, lang string, pos position, flags effect.Flag, depth int) {
 	if em.Text.Taint != 0 || em.Text.IsUnknown() {
-		a.effects = append(a.effects, effect.Effect{
-			Kind: effect.Eval, Span: pos.of(em.Span), Data: em.Text, Lang: em.Lang, Flags: em.Flags | flags, Via: em.Via,
-		})
+		e := effect.Effect{Kind: effect.Eval, Span: pos.of(em.Span), Data: em.Text, Lang: em.Lang, Flags: em.Flags | flags, Via: em.Via}
+		a.effects = append(a.effects, e)
+
+		if depth < effect.DefaultDepth {
+			a.evaluated(&e, e.Span, 0, depth)
+		}
 	}
 
-	inner := position{offset: -1, span: pos.of(em.Span)}
+	inner := position{offset: -1, span: pos.of(em.Span), file: em.File}
 	if em.Offset >= 0 && pos.offset >= 0 {
 		inner.offset = pos.offset + em.Offset
 	}

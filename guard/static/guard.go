@@ -144,14 +144,25 @@ func (g *Guard) Review(ctx context.Context, s guard.Subject) (guard.Verdict, err
 	return v, nil
 }
 
-// steps is what a subject may cost. Files that are uploaded may be long, such
-// as a bundled library, and get more; commands and cells do not.
+// steps is what a subject may cost. Files, uploaded or run, may be long, such as a
+// bundled library, and get more; commands and cells do not.
 func (g *Guard) steps(s guard.Subject) int {
+	long := size(s)
 	if s.Kind != guard.KindFile {
-		return g.opts.MaxSteps
+		long -= len(s.Text)
 	}
 
-	return max(g.opts.MaxSteps, min(len(s.Text)*5/2, 3*g.opts.MaxSteps))
+	return max(g.opts.MaxSteps, min(long*5/2, 3*g.opts.MaxSteps))
+}
+
+// size is the length of all the text of a subject, in bytes.
+func size(s guard.Subject) int {
+	n := len(s.Text)
+	for _, f := range s.Files {
+		n += len(f.Text)
+	}
+
+	return n
 }
 
 // memory is what one review passes on to the next.
@@ -198,7 +209,7 @@ func (g *Guard) guarded(s guard.Subject, work func() *analysis) (f Findings) {
 		}
 	}()
 
-	if len(s.Text) > g.opts.MaxBytes {
+	if size(s) > g.opts.MaxBytes {
 		f.Hits = []Hit{{Rule: ruleNotAnalysable, Detail: fmt.Sprintf("it is longer than %d bytes", g.opts.MaxBytes)}}
 
 		return f

@@ -13,6 +13,9 @@ const (
 // Budget counts the steps of a review. It is not safe for concurrent use; one
 // review is one goroutine.
 type Budget struct {
+	// World is what is known of the machine; nil for nothing.
+	World *World
+
 	left  int
 	spent int
 	lent  []Effect

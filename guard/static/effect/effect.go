@@ -108,6 +108,11 @@ const (
 	Call
 	// Loop is a loop without an end (FlagUnbounded) that no other effect shows.
 	Loop
+	// Load runs the text of a file that the front end does not have. Target: the
+	// absolute path, or in Lang's own words (a module of Python); Args: the other paths
+	// it may be found at, in that order; Lang: the language, empty if the file
+	// says it. FlagOptional where there may be none.
+	Load
 )
 
 var kindNames = [...]string{
@@ -115,7 +120,7 @@ var kindNames = [...]string{
 	Mode: "mode", Connect: "connect", Listen: "listen", Send: "send", Receive: "receive", Decode: "decode",
 	Env: "env", SetEnv: "setenv", Kill: "kill", Priv: "priv", Spawn: "spawn", Alloc: "alloc",
 	Install: "install", Import: "import", Dup: "dup", Capture: "capture", Escape: "escape",
-	Native: "native", Info: "info", Schedule: "schedule", Raw: "raw", Call: "call", Loop: "loop",
+	Native: "native", Info: "info", Schedule: "schedule", Raw: "raw", Call: "call", Loop: "loop", Load: "load",
 }
 
 // String returns the kind's name in lower case, "invalid" for none.
@@ -171,6 +176,11 @@ const (
 	FlagElsewhere
 	// FlagImage changes the file system of an image that a Dockerfile describes.
 	FlagImage
+	// FlagOptional marks a Load of a file that need not exist.
+	FlagOptional
+	// FlagLibrary marks a Load that means an installed library, unless the
+	// directory of the code has a file of that name.
+	FlagLibrary
 )
 
 // Has says whether all flags of x are set.
@@ -215,6 +225,8 @@ type Embedded struct {
 	Via string
 	// Flags hold for everything inside it.
 	Flags Flag
+	// File is the absolute path of the file that Text is; empty if it is none.
+	File string
 }
 
 // NoteKind says what a front end could not do, or had to do first.

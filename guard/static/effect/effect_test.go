@@ -57,7 +57,7 @@ func TestOriginsAreUniqueAndBounded(t *testing.T) {
 func TestKindsHaveNames(t *testing.T) {
 	t.Parallel()
 
-	for k := Exec; k <= Loop; k++ {
+	for k := Exec; k <= Load; k++ {
 		assert.NotEqual(t, "invalid", k.String())
 	}
 

@@ -109,3 +109,22 @@ func followImport(m *flow.Machine, id tree.ID) {
 		m.Bind(local, v)
 	}
 }
+
+// Files are the paths that a module given by its path may be found at, in the
+// order that runtimes look.
+func Files(name string) []string {
+	name = strings.TrimSuffix(name, "/")
+	out := []string{name}
+
+	for _, end := range []string{".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx"} {
+		if strings.HasSuffix(name, end) {
+			return out
+		}
+	}
+
+	for _, end := range []string{".js", ".ts", ".mjs", ".cjs", "/index.js", "/index.ts"} {
+		out = append(out, name+end)
+	}
+
+	return out
+}

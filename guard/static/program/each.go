@@ -246,7 +246,9 @@ func codeOption(names string) model {
 // schedule is at and batch: what they read runs later.
 func schedule(m *Machine, c *Call) effect.Value {
 	o := getopt(c.Args, "fqt", "")
-	if o.has("l", "q", "r", "d", "c") || !c.Piped && !o.has("f") {
+	if file, ok := o.val("f"); ok {
+		c.Stdin, c.Piped = m.Read(file, c.Span, c.Flags, "at"), true
+	} else if o.has("l", "q", "r", "d", "c") || !c.Piped {
 		return effect.Unknown(effect.TaintOutput)
 	}
 

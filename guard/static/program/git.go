@@ -15,6 +15,10 @@ func gitModel(m *Machine, c *Call) effect.Value {
 			m.gitConfig(c, c.Args[i+1])
 			i++
 		} else if a == "-C" || a == "--git-dir" || a == "--work-tree" {
+			if a == "-C" && i+1 < len(c.Args) {
+				defer func(dir string) { m.Dir = dir }(m.enter(c.Args[i+1], true))
+			}
+
 			i++
 		}
 
@@ -26,6 +30,10 @@ func gitModel(m *Machine, c *Call) effect.Value {
 	}
 
 	rest := c.Args[i+1:]
+
+	for hook := range strings.FieldsSeq(gitHooks[c.Args[i].Text]) {
+		m.load(c, effect.FlagOptional, "", effect.Const(".git/hooks/"+hook), effect.Const(".husky/"+hook), effect.Const(".githooks/"+hook))
+	}
 
 	switch c.Args[i].Text {
 	case "clone":
@@ -80,6 +88,13 @@ func gitModel(m *Machine, c *Call) effect.Value {
 	}
 
 	return effect.Unknown(effect.TaintOutput)
+}
+
+// gitHooks are the hooks that a subcommand runs.
+var gitHooks = map[string]string{
+	"commit": "pre-commit prepare-commit-msg commit-msg post-commit", "push": "pre-push", "merge": "pre-merge-commit post-merge", "pull": "post-merge",
+	"checkout": "post-checkout", "switch": "post-checkout", "rebase": "pre-rebase post-rewrite", "am": "applypatch-msg pre-applypatch post-applypatch",
+	"cherry-pick": "pre-commit post-commit", "revert": "pre-commit post-commit",
 }
 
 // gitConfig runs the values of those keys that git runs.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"path"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -57,6 +58,15 @@ func (m *Machine) pythonModule(c *Call, mod string) effect.Value {
 	}
 
 	switch mod {
+	case "pytest", "unittest":
+		pytest(m, &Call{Name: effect.Const("pytest"), Args: rest, Span: c.Span, Flags: c.Flags})
+	case "pip", "pip3", "venv", "http.server", "json.tool", "ensurepip", "build", "base64", "SimpleHTTPServer", "timeit", "pdb", "cProfile":
+	default:
+		name := strings.ReplaceAll(mod, ".", "/")
+		m.load(c, effect.FlagOptional, "python", effect.Const(name+"/__main__.py"), effect.Const(name+".py"))
+	}
+
+	switch mod {
 	case "pip", "pip3", "base64":
 		sub := *c
 		sub.Name, sub.Args = effect.Const(mod), rest
@@ -64,6 +74,38 @@ func (m *Machine) pythonModule(c *Call, mod string) effect.Value {
 		return m.start(sub)
 	case "http.server", "SimpleHTTPServer":
 		m.add(c, effect.Effect{Kind: effect.Listen, Via: "http.server"})
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// pytest runs the tests it is given, and what stands beside them for all.
+func pytest(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "kmcpnorW", " rootdir confcutdir ignore cov cov-report junitxml maxfail durations tb color timeout ")
+	m.load(c, effect.FlagOptional, "python", effect.Const("conftest.py"))
+
+	for _, p := range o.pos {
+		file, _, _ := strings.Cut(p.Text, "::")
+
+		if strings.HasSuffix(file, ".py") {
+			m.load(c, 0, "python", withText(p, file))
+			file = path.Dir(file)
+		}
+
+		if file != "." {
+			m.load(c, effect.FlagOptional, "python", withText(p, file+"/conftest.py"))
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// javaModel runs a source file, or compiles it.
+func javaModel(m *Machine, c *Call) effect.Value {
+	for _, a := range c.Args {
+		if strings.HasSuffix(a.Text, ".java") || strings.HasSuffix(a.Text, ".jsh") {
+			m.interpretFile(c, &interpreter{lang: "java"}, []effect.Value{a})
+		}
 	}
 
 	return effect.Unknown(effect.TaintOutput)
@@ -128,6 +170,14 @@ func (m *Machine) interpret(c *Call, in *interpreter) effect.Value {
 		}
 	}
 
+	if in == &nodeInterp {
+		for _, v := range o.vals("r", "require", "import", "loader") {
+			if strings.ContainsAny(v.Text, "/.") {
+				m.load(c, effect.FlagOptional, in.lang, scriptPaths(in.lang, v)...)
+			}
+		}
+	}
+
 	if len(o.pos) > 0 && o.pos[0].Text != "-" && !o.has("s") {
 		return m.interpretFile(c, in, o.pos)
 	}
@@ -179,15 +229,40 @@ func (m *Machine) interpretFile(c *Call, in *interpreter, pos []effect.Value) ef
 
 	m.add(c, effect.Effect{Kind: effect.Read, Target: p, Via: Base(c.Name.Text)})
 
-	if content, ok := m.file(p); ok {
-		return m.runFile(c, content, in.lang)
+	for _, found := range scriptPaths(in.lang, p) {
+		if content, ok := m.file(found); ok {
+			pos[0] = found
+
+			return m.runFile(c, content, in.lang, pos)
+		}
 	}
+
+	m.load(c, 0, in.lang, scriptPaths(in.lang, p)...)
 
 	if p.Has(effect.TaintDownload | effect.TaintNetwork | effect.TaintDecoded) {
 		m.add(c, effect.Effect{Kind: effect.Eval, Lang: in.lang, Target: p, Data: p, Via: Base(c.Name.Text)})
 	}
 
 	return effect.Unknown(effect.TaintOutput)
+}
+
+// scriptPaths are where an interpreter looks for the script it is given.
+func scriptPaths(lang string, p effect.Value) []effect.Value {
+	paths := []effect.Value{p}
+	if path.Ext(p.Text) != "" {
+		return paths
+	}
+
+	for _, more := range scriptEndings[lang] {
+		paths = append(paths, withText(p, strings.TrimSuffix(p.Text, "/")+more))
+	}
+
+	return paths
+}
+
+// scriptEndings are, by language, what an interpreter puts behind a path.
+var scriptEndings = map[string][]string{
+	"python": {"/__main__.py"}, "javascript": {".js", ".mjs", ".cjs", "/index.js"}, "typescript": {".ts", ".js", "/index.ts"},
 }
 
 func (m *Machine) interpretStdin(c *Call, in *interpreter, o *options) effect.Value {

@@ -8,6 +8,7 @@ package program
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -29,8 +30,10 @@ type Call struct {
 type Machine struct {
 	Result *effect.Result
 	Budget *effect.Budget
-	// Cwd is the working directory, empty if unknown.
-	Cwd string
+	// Cwd is the working directory as the script itself says it, empty if it does
+	// not. Dir is the same, or where the script was started; it serves to find
+	// files and not to judge them.
+	Cwd, Dir string
 	// Files is what the script has written so far, by resolved path.
 	Files map[string]effect.Value
 	// Shell runs text as shell with the state of the calling script and returns
@@ -41,6 +44,9 @@ type Machine struct {
 	Start func(c Call) effect.Value
 
 	depth int
+	// appended are files that the script wrote to the end of, and whose beginning
+	// is not known.
+	appended []string
 	// running are the texts of the scripts at work.
 	running []string
 }
@@ -90,9 +96,11 @@ func (m *Machine) RunCall(c *Call) effect.Value {
 	run, known := models[base]
 	if known && strings.Contains(name, "/") && !systemDir(name) {
 		// A program of the same name elsewhere is still judged as what it is
-		// called, unless the script wrote it.
-		if _, own := m.Files[place.Resolve(name, m.Cwd)]; own {
+		// called, unless its text is known.
+		if _, ok := m.file(c.Name); ok {
 			known = false
+		} else {
+			m.load(c, effect.FlagOptional, "", c.Name)
 		}
 	}
 
@@ -178,6 +186,10 @@ func (m *Machine) unknownProgram(c *Call) effect.Value {
 	out.Origin = c.Stdin.Origin
 
 	content, ok := m.file(c.Name)
+	if !ok && strings.Contains(c.Name.Text, "/") && !systemDir(c.Name.Text) {
+		m.load(c, 0, "", c.Name)
+	}
+
 	if !ok && c.Name.Has(effect.TaintDownload|effect.TaintNetwork|effect.TaintDecoded) {
 		if !c.Name.IsConst() || c.Name.Has(effect.TaintDownload|effect.TaintNetwork) {
 			m.add(c, effect.Effect{Kind: effect.Eval, Lang: "bash", Data: c.Name, Via: "command name"})
@@ -197,21 +209,31 @@ func (m *Machine) unknownProgram(c *Call) effect.Value {
 	}
 
 	if ok {
-		m.runFile(c, content, languageOf(c.Name.Text, content.Text))
+		m.runFile(c, content, languageOf(c.Name.Text, content.Text), append([]effect.Value{c.Name}, c.Args...))
 	}
 
 	return out
 }
 
-// file looks up what the script wrote to a path.
+// file looks up what the script wrote to a path, or what was there before.
 func (m *Machine) file(p effect.Value) (effect.Value, bool) {
-	if len(m.Files) == 0 || p.Key() == "" {
+	if p.Key() == "" {
 		return effect.Value{}, false
 	}
 
 	v, ok := m.Files[m.key(p)]
-	if ok || !p.IsConst() {
-		return v, ok
+	if ok {
+		return v, true
+	}
+
+	if abs := m.where(p); abs != "" {
+		if text, ok := m.Budget.World.File(abs); ok {
+			return effect.Const(text).From(effect.TaintFile, abs), true
+		}
+	}
+
+	if !p.IsConst() {
+		return effect.Value{}, false
 	}
 
 	// A downloaded file may be named by another path than it was stored under,
@@ -234,11 +256,43 @@ func (m *Machine) file(p effect.Value) (effect.Value, bool) {
 
 // key is under which a path is remembered.
 func (m *Machine) key(p effect.Value) string {
-	if p.IsConst() {
-		return place.Resolve(p.Text, m.Cwd)
+	if abs := m.where(p); abs != "" {
+		return abs
 	}
 
-	return p.Key()
+	if !p.IsConst() {
+		return p.Key()
+	}
+
+	return place.Resolve(p.Text, m.Cwd)
+}
+
+// where is a path made absolute; empty if that cannot be told.
+func (m *Machine) where(p effect.Value) string {
+	// $PWD is not known by its value, but it is by its name.
+	if rest, ok := strings.CutPrefix(p.Text, "/"+effect.HoleText); ok && p.Ref == "PWD" {
+		return m.Budget.World.In(m.Dir, "./"+rest)
+	}
+
+	return m.Budget.World.In(m.Dir, p.Text)
+}
+
+// Load records that a shell reads a file as a part of its own script.
+func (m *Machine) Load(c *Call, lang string, path effect.Value) { m.load(c, 0, lang, path) }
+
+// load records that a file runs whose text is not known: the first that there
+// is of the paths.
+func (m *Machine) load(c *Call, flags effect.Flag, lang string, paths ...effect.Value) {
+	for i, p := range paths {
+		abs := m.where(p)
+		if abs == "" || p.Has(effect.TaintDownload|effect.TaintNetwork) {
+			return
+		}
+
+		paths[i] = effect.Const(abs)
+	}
+
+	m.Result.Add(effect.Effect{Kind: effect.Load, Span: c.Span, Target: paths[0], Args: paths[1:], Lang: lang, Flags: c.Flags | flags, Via: Base(c.Name.Text)})
 }
 
 // Read records that a file is read, and returns its content.
@@ -249,10 +303,19 @@ func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via 
 
 	m.Result.Add(effect.Effect{Kind: effect.Read, Span: span, Target: m.at(p), Flags: flags, Via: via})
 
-	resolved := place.Resolve(p.Text, m.Cwd)
-
 	if v, ok := m.Files[m.key(p)]; ok {
 		return v
+	}
+
+	resolved := place.Resolve(p.Text, m.Cwd)
+	if abs := m.where(p); abs != "" {
+		resolved = abs
+	}
+
+	if text, ok := m.Budget.World.File(resolved); ok {
+		m.Budget.Spend(len(text) / 64)
+
+		return effect.Const(text).From(effect.TaintFile, resolved)
 	}
 
 	switch {
@@ -282,9 +345,16 @@ func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via 
 func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Flag, via string) {
 	key := m.key(p)
 
-	if old, ok := m.Files[key]; ok && flags.Has(effect.FlagAppend) && key != "" {
-		m.Budget.Spend(len(old.Text) / 32)
-		data = effect.Concat(old, data)
+	if flags.Has(effect.FlagAppend) && key != "" {
+		if old, ok := m.Files[key]; ok {
+			m.Budget.Spend(len(old.Text) / 32)
+			data = effect.Concat(old, data)
+		} else if text, ok := m.Budget.World.File(key); ok {
+			m.Budget.Spend(len(text) / 32)
+			data = effect.Concat(effect.Const(text), data)
+		} else if m.Budget.World != nil && p.IsConst() {
+			m.appended = append(m.appended, key)
+		}
 	}
 
 	m.Result.Add(effect.Effect{Kind: effect.Write, Span: span, Target: m.at(p), Data: data, Flags: flags, Via: via})
@@ -307,8 +377,14 @@ func (m *Machine) Write(p, data effect.Value, span effect.Span, flags effect.Fla
 // maxFiles bounds how many written files a script is followed through.
 const maxFiles = 512
 
-// runFile runs a script whose content the calling script produced.
-func (m *Machine) runFile(c *Call, content effect.Value, lang string) effect.Value {
+// runFile runs a script whose content is known; args are its path as it was
+// given, and its arguments.
+func (m *Machine) runFile(c *Call, content effect.Value, lang string, args []effect.Value) effect.Value {
+	file := m.where(args[0])
+	if file != "" && slices.Contains(m.appended, file) {
+		m.load(c, effect.FlagOptional, lang, args[0])
+	}
+
 	// A script that runs itself again is a loop, which its first run showed.
 	for _, running := range m.running {
 		if running == content.Text {
@@ -325,11 +401,17 @@ func (m *Machine) runFile(c *Call, content effect.Value, lang string) effect.Val
 		return effect.Unknown(effect.TaintOutput)
 	}
 
-	return m.runText(c, content, lang, Base(c.Name.Text))
+	return m.runScript(c, content, lang, Base(c.Name.Text), file, args)
 }
 
 // runText runs text as code in a language.
 func (m *Machine) runText(c *Call, text effect.Value, lang, via string) effect.Value {
+	return m.runScript(c, text, lang, via, "", nil)
+}
+
+// runScript is runText for the text of a file, "" if it is none, that is given
+// arguments; args starts with its own name.
+func (m *Machine) runScript(c *Call, text effect.Value, lang, via, file string, args []effect.Value) effect.Value {
 	if text.IsEmpty() {
 		return effect.Value{}
 	}
@@ -343,10 +425,10 @@ func (m *Machine) runText(c *Call, text effect.Value, lang, via string) effect.V
 	}
 
 	if lang == "bash" && m.Shell != nil {
-		return m.Shell(text, c.Stdin, nil, c.Flags, c.Span, via)
+		return m.Shell(text, c.Stdin, args, c.Flags, c.Span, via)
 	}
 
-	m.Result.Embed(effect.Embedded{Lang: lang, Text: text, Span: c.Span, Offset: -1, Via: via, Flags: c.Flags})
+	m.Result.Embed(effect.Embedded{Lang: lang, Text: text, Span: c.Span, Offset: -1, Via: via, Flags: c.Flags, File: file})
 
 	return effect.Unknown(effect.TaintOutput)
 }

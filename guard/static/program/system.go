@@ -1,6 +1,7 @@
 package program
 
 import (
+	"path"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -109,10 +110,50 @@ func crontab(m *Machine, c *Call) effect.Value {
 	return effect.Value{}
 }
 
+// enter changes the directory that files are looked for in to an option's value,
+// if it was given, and returns the one before.
+func (m *Machine) enter(to effect.Value, ok bool) (before string) {
+	before = m.Dir
+	if ok {
+		m.Dir = m.where(to)
+	}
+
+	return before
+}
+
+// packageScripts are the subcommands that run scripts of package.json.
+const packageScripts = " run run-script install i ci add test t tst start restart stop rebuild pack publish prepare build dev watch exec "
+
+// project loads the file in which a package manager finds what to run.
+func (m *Machine) project(c *Call, lang string, o *options) {
+	switch {
+	case lang == "npm" && (len(o.pos) == 0 || strings.Contains(packageScripts, " "+o.pos[0].Text+" ")):
+		dir := m.enter(o.val("prefix", "cwd", "dir", "C"))
+		m.load(c, effect.FlagOptional, "package.json", effect.Const("package.json"))
+		m.Dir = dir
+	case lang == "pip" && len(o.pos) > 0 && o.pos[0].Text == "install":
+		local := o.vals("e", "editable")
+
+		for _, p := range o.pos[1:] {
+			if strings.HasPrefix(p.Text, ".") || strings.HasPrefix(p.Text, "/") {
+				local = append(local, p)
+			}
+		}
+
+		for _, p := range local {
+			if !strings.Contains(p.Text, "://") && path.Ext(p.Text) == "" || p.Text == "." || p.Text == ".." {
+				m.load(c, effect.FlagOptional, "python", withText(p, p.Text+"/setup.py"))
+			}
+		}
+	}
+}
+
 // installer finds the packages that a package manager is asked to fetch.
 func installer(lang, verbs, short, long string) model {
 	return func(m *Machine, c *Call) effect.Value {
 		o := getopt(c.Args, short, long)
+		m.project(c, lang, &o)
+
 		if len(o.pos) == 0 {
 			return effect.Unknown(effect.TaintOutput)
 		}
@@ -234,8 +275,23 @@ func editor(m *Machine, c *Call) effect.Value {
 	return effect.Value{}
 }
 
-// makeModel runs recipes it is given on standard input or with --eval.
+// makeModel runs recipes: those of its Makefile, on standard input, or with
+// --eval.
 func makeModel(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "fCIjlo", " file makefile directory include-dir jobs load-average ")
+	dir := m.enter(o.val("C", "directory"))
+
+	if files := o.vals("f", "file", "makefile"); len(files) > 0 {
+		for _, f := range files {
+			if f.Text != "-" {
+				m.load(c, 0, "makefile", f)
+			}
+		}
+	} else if !o.has("version", "help", "v", "h") {
+		m.load(c, effect.FlagOptional, "makefile", effect.Const("GNUmakefile"), effect.Const("makefile"), effect.Const("Makefile"))
+	}
+
+	m.Dir = dir
 	if c.Piped && hasWord(c.Args, "-f") && hasWord(c.Args, "-") && c.Stdin.IsConst() {
 		for line := range strings.SplitSeq(c.Stdin.Text, "\n") {
 			if cmd, ok := strings.CutPrefix(line, "\t"); ok {

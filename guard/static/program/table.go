@@ -24,7 +24,7 @@ func init() {
 		"php": interp(&phpInterp), "node": interp(&nodeInterp), "nodejs": interp(&nodeInterp), "bun": interp(&nodeInterp),
 		"deno": interp(&denoInterp), "tsx": interp(&denoInterp), "ts-node": interp(&denoInterp),
 		"lua": interp(&luaInterp), "luajit": interp(&luaInterp), "Rscript": interp(&rInterp), "R": interp(&rInterp),
-		"tclsh": interp(&tclInterp), "expect": interp(&tclInterp), "osascript": quiet,
+		"java": javaModel, "javac": javaModel, "jshell": javaModel, "pytest": pytest, "py.test": pytest, "tclsh": interp(&tclInterp), "expect": interp(&tclInterp), "osascript": quiet,
 
 		// Programs that run others.
 		"find": findModel, "gfind": findModel, "xargs": xargs, "gxargs": xargs, "parallel": parallel,

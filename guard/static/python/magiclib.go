@@ -213,6 +213,7 @@ func lineMagic(m *flow.Machine, id tree.ID, line string) flow.Value {
 		})
 	case "load", "loadpy":
 		m.EmitAt(id, effect.Effect{Kind: effect.Read, Target: effect.Const(dropOptions(args)), Via: "%load"})
+		m.EmitAt(id, effect.Effect{Kind: effect.Load, Target: effect.Const(dropOptions(args)), Lang: "python", Via: "%load"})
 	case "env", "set_env":
 		key, value, set := strings.Cut(args, "=")
 		if !set {

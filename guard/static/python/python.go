@@ -178,3 +178,11 @@ func importModule(m *flow.Machine, name string) flow.Value {
 
 	return flow.Value{Kind: flow.Symbol, X: s}
 }
+
+// Known says whether a module is one whose members are known here, or belongs to
+// the standard library: one that is seldom the code's own.
+func Known(module string) bool {
+	top, _, _ := cut(module)
+
+	return language().Root.Kid(top) != nil || standard[top]
+}

@@ -29,7 +29,7 @@ func ignore(e *eval, c *program.Call) (effect.Value, bool) {
 }
 
 func cd(e *eval, c *program.Call) (effect.Value, bool) {
-	dest := effect.Const(place.Home)
+	dest := e.home()
 
 	for _, a := range c.Args {
 		if len(a.Text) > 1 && a.Text[0] == '-' {
@@ -37,6 +37,11 @@ func cd(e *eval, c *program.Call) (effect.Value, bool) {
 		}
 
 		dest = a
+	}
+
+	e.m.Dir = e.budget.World.In(e.m.Dir, dest.Text)
+	if dest.Text == "-" {
+		e.m.Dir = ""
 	}
 
 	switch {
@@ -56,7 +61,7 @@ func cd(e *eval, c *program.Call) (effect.Value, bool) {
 }
 
 func popd(e *eval, c *program.Call) (effect.Value, bool) {
-	e.m.Cwd = ""
+	e.m.Cwd, e.m.Dir = "", ""
 
 	return effect.Value{}, true
 }
@@ -105,6 +110,8 @@ func source(e *eval, c *program.Call) (effect.Value, bool) {
 
 	content := e.m.Read(c.Args[0], c.Span, c.Flags|effect.FlagQuiet, "source")
 	if content.Text == effect.HoleText {
+		e.m.Load(c, "bash", c.Args[0])
+
 		if content.Has(effect.TaintDownload | effect.TaintNetwork | effect.TaintDecoded) {
 			e.r.Add(effect.Effect{Kind: effect.Eval, Span: c.Span, Lang: "bash", Data: content, Flags: c.Flags, Via: "source"})
 		}

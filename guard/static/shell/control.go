@@ -57,7 +57,7 @@ const maxChain = 20_000
 
 // subshell runs a list whose changes of state do not last.
 func (e *eval) subshell(list []*syntax.Stmt, stdin effect.Value, piped bool) effect.Value {
-	cwd, vars := e.m.Cwd, e.vars
+	cwd, dir, vars := e.m.Cwd, e.m.Dir, e.vars
 
 	if len(vars) > 0 {
 		e.vars = make(map[string]variable, len(vars))
@@ -67,7 +67,7 @@ func (e *eval) subshell(list []*syntax.Stmt, stdin effect.Value, piped bool) eff
 	}
 
 	out := e.stmts(list, stdin, piped)
-	e.m.Cwd, e.vars = cwd, vars
+	e.m.Cwd, e.m.Dir, e.vars = cwd, dir, vars
 
 	return out
 }

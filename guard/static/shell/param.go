@@ -53,7 +53,7 @@ func (e *eval) get(name string) (v variable, set bool) {
 
 	switch name {
 	case "HOME":
-		return variable{val: home}, true
+		return variable{val: e.home()}, true
 	case "PWD", "OLDPWD":
 		return variable{val: e.pwd()}, true
 	case "IFS":

@@ -97,6 +97,10 @@ func newEval(r *effect.Result, budget *effect.Budget) *eval {
 	e := &eval{r: r, budget: budget}
 	e.m = &program.Machine{Result: r, Budget: budget, Shell: e.shellText, Start: e.start}
 
+	if budget.World != nil {
+		e.m.Dir = budget.World.Dir
+	}
+
 	return e
 }
 
@@ -122,7 +126,7 @@ func (e *eval) text(text string) effect.Value {
 
 // shellText runs text as a shell of its own would: "sh -c", a pipe into sh.
 func (e *eval) shellText(text, stdin effect.Value, args []effect.Value, flags effect.Flag, span effect.Span, via string) effect.Value {
-	funcs, aliases := e.funcs, e.aliases
+	funcs, aliases, dir := e.funcs, e.aliases, e.m.Dir
 
 	// A new shell knows neither functions nor aliases of its parent.
 	out := e.inner(text, span, flags, func() {
@@ -131,7 +135,7 @@ func (e *eval) shellText(text, stdin effect.Value, args []effect.Value, flags ef
 			e.args = args[1:]
 		}
 	})
-	e.funcs, e.aliases = funcs, aliases
+	e.funcs, e.aliases, e.m.Dir = funcs, aliases, dir
 
 	return out
 }
@@ -251,4 +255,10 @@ func (e *eval) command(s *syntax.Stmt, cmd syntax.Command, stdin effect.Value, p
 }
 
 // home is the value of $HOME.
-var home = effect.Const(place.Home)
+func (e *eval) home() effect.Value {
+	if w := e.budget.World; w != nil && w.Home != "" {
+		return effect.Const(w.Home)
+	}
+
+	return effect.Const(place.Home)
+}

@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
-	"github.com/e2bguard/e2bguard/guard/static/place"
 	"github.com/e2bguard/e2bguard/guard/static/program"
 )
 
@@ -58,10 +57,19 @@ func (e *eval) word(w *syntax.Word) effect.Value {
 	return effect.Concat(parts...)
 }
 
+// onlyInput is the redirection of "$(<file)", which is the file's text.
+func onlyInput(list []*syntax.Stmt) *syntax.Redirect {
+	if len(list) == 1 && list[0].Cmd == nil && len(list[0].Redirs) == 1 && list[0].Redirs[0].Op == syntax.RdrIn {
+		return list[0].Redirs[0]
+	}
+
+	return nil
+}
+
 // tilde expands a leading "~".
 func (e *eval) tilde(v effect.Value) effect.Value {
 	if v.Text == "~" || strings.HasPrefix(v.Text, "~/") {
-		v.Text = place.Home + v.Text[1:]
+		v.Text = e.home().Text + v.Text[1:]
 	} else if strings.HasPrefix(v.Text, "~+") {
 		v.Text = e.pwd().Text + v.Text[2:]
 	}
@@ -259,7 +267,14 @@ func (e *eval) part(p syntax.WordPart, quoted bool) []effect.Value {
 		}
 
 		e.calls++
-		v := e.subshell(p.Stmts, effect.Unknown(effect.TaintInput), false)
+
+		var v effect.Value
+		if r := onlyInput(p.Stmts); r != nil {
+			v, _ = e.redirect(r, &streams{}, effect.Value{}, false)
+		} else {
+			v = e.subshell(p.Stmts, effect.Unknown(effect.TaintInput), false)
+		}
+
 		e.calls--
 		v.Text = strings.TrimRight(v.Text, "\n")
 

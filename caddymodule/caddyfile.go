@@ -27,6 +27,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			api_url     <url>
 //			sandbox_url <url>
 //			api_key     <key>
+//			legacy
 //		}
 //		client        <name> <key> [{ <client limits> }]
 //		client_limits {
@@ -51,6 +52,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			output                <size>|off
 //		}
 //		network     blocked | allow <preset|host|address|cidr...> | allow internet
+//		verify      on|off
 //		templates   <id...>
 //		ports       <port|first-last...>
 //		persistence deny | allow [pause] [snapshot] [fork]

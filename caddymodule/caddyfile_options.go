@@ -38,6 +38,8 @@ func options(h *Handler) []option {
 		{name: "limits", syntax: "{ … }", set: h.parseLimits, doc: "Bounds for sandboxes and what runs in them.", block: limitOptions(new(Limits))},
 		{name: "network", syntax: "blocked | allow WHAT… | allow internet", set: h.parseNetwork, fallback: "blocked",
 			doc: "What sandboxes may reach: hosts, `*.hosts`, addresses, CIDR blocks, the preset `packages`; `internet` leaves it to the client."},
+		{name: "verify", syntax: "on | off", set: h.parseVerify, fallback: on,
+			doc: "Read each new sandbox back from E2B, and kill it if its network or lifetime is not what was asked for, or is not reported."},
 		{name: "templates", syntax: "ID…", set: h.parseTemplates, fallback: "whatever the key may use", doc: "The templates that may be started."},
 		{name: "ports", syntax: "PORT… | FIRST-LAST…", set: h.parsePorts, fallback: "none",
 			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
@@ -54,6 +56,7 @@ func upstreamOptions(u *Upstream) []option {
 			doc: "The data plane, reached with E2B's routing headers. Placeholders allowed."},
 		{name: "api_key", syntax: "KEY", set: checked(&u.APIKey, "{env.E2B_API_KEY}", checkSecret("api_key")), fallback: "none: clients bring their own E2B key",
 			doc: "E2B's key, in vault mode the only place it lives. Write `{env.E2B_API_KEY}` or `{file./run/secrets/e2b}`."},
+		{name: "legacy", syntax: "", set: present(&u.Legacy), fallback: "not", doc: "A self-hosted API too old to report a sandbox's network and lifetime: what it does not report is believed."},
 	}
 }
 
@@ -246,6 +249,11 @@ func (h *Handler) parseNetwork(d *caddyfile.Dispenser) error {
 	}
 }
 
+func (h *Handler) parseVerify(d *caddyfile.Dispenser) (err error) {
+	h.Verify, err = word(d, on, off)
+	return err
+}
+
 func (h *Handler) parseTemplates(d *caddyfile.Dispenser) (err error) {
 	h.Templates, err = some(d, "base code-interpreter-v1")
 	return err
@@ -348,6 +356,18 @@ func parseDuration(d *caddyfile.Dispenser, name, v, or string, to **caddy.Durati
 	}
 	*to = (*caddy.Duration)(&parsed)
 	return nil
+}
+
+// present sets a field that has no value.
+func present(to *bool) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		if d.NextArg() {
+			return d.Errf("%s takes no value; write it alone", name)
+		}
+		*to = true
+		return nil
+	}
 }
 
 // count reads a whole number or "off".

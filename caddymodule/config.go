@@ -30,6 +30,9 @@ const (
 
 	modeEnforce = "enforce"
 
+	on  = "on"
+	off = "off"
+
 	onErrorBlock = "block"
 	onErrorAllow = "allow"
 )
@@ -52,6 +55,9 @@ type Upstream struct {
 	// {file./run/secrets/e2b}, which keeps it out of the configuration. It needs
 	// at least one client.
 	APIKey string `json:"api_key,omitempty"`
+	// Legacy marks a self-hosted API that is too old to report a sandbox's network
+	// and lifetime: what it does not report is believed.
+	Legacy bool `json:"legacy,omitempty"`
 }
 
 // Client is a key this gateway gives out.
@@ -168,6 +174,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.UnboundUploads = h.SignedUploads == uploadsAnywhere
 	cfg.PublicDomain, err = publicDomain(repl, h.PublicDomain)
 	note(err)
+	note(oneOf("verify", h.Verify, on, off))
+	cfg.Verify = h.Verify != off
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))
 	note(oneOf("mode", h.Mode, modeEnforce))
 	note(oneOf("on_error", h.OnError, onErrorBlock, onErrorAllow))
@@ -190,7 +198,7 @@ func (h *Handler) upstream(repl *caddy.Replacer) (gateway.Upstream, error) {
 	apiURL, err1 := absoluteURL(repl, "upstream api_url", u.APIURL, defaultAPIURL)
 	sandboxURL, err2 := absoluteURL(repl, "upstream sandbox_url", u.SandboxURL, defaultSandboxURL)
 	key, err3 := secret(repl, "upstream api_key", u.APIKey)
-	return gateway.Upstream{APIURL: apiURL, SandboxURL: sandboxURL, APIKey: key}, errors.Join(err1, err2, err3, h.checkVault())
+	return gateway.Upstream{APIURL: apiURL, SandboxURL: sandboxURL, APIKey: key, Legacy: u.Legacy}, errors.Join(err1, err2, err3, h.checkVault())
 }
 
 // checkVault refuses half a vault: a key of E2B's that anybody may use, or

@@ -87,6 +87,10 @@ type Handler struct {
 	// Network is what sandboxes may reach. Default: nothing.
 	Network *Network `json:"network,omitempty"`
 
+	// Verify is whether each new sandbox is read back from E2B, and ended if its
+	// network or lifetime is not what was asked for: "on" (default) or "off".
+	Verify string `json:"verify,omitempty"`
+
 	// Templates lists the template ids and names that may be started. Default:
 	// whatever the key may use.
 	Templates []string `json:"templates,omitempty"`
@@ -211,6 +215,9 @@ func (h *Handler) warn(cfg gateway.Config) {
 	}
 	if cfg.Mode.AllowOnError {
 		h.logger.Warn("on_error allow: calls run unjudged while the guards fail")
+	}
+	if !cfg.Verify || cfg.Upstream.Legacy {
+		h.logger.Warn("sandboxes are not verified to have the network and lifetime that was asked for: an E2B API that ignores these fields leaves them open")
 	}
 	for _, u := range []*url.URL{cfg.Upstream.APIURL, cfg.Upstream.SandboxURL} {
 		if plainRemote(u) {

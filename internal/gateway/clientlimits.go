@@ -137,8 +137,7 @@ func (c *call) admitSandboxes() *refusal.Refusal {
 		return ref
 	}
 	limit := c.g.limitsOf(c.client).Creations
-	op := c.target.Row.Operation
-	if limit == 0 || op != route.SandboxCreate && op != route.SandboxFork {
+	if limit == 0 || !c.makesSandboxes() {
 		return nil
 	}
 	if wait, ok := c.g.state.usageOf(c.client).creations.spend(limit, n); !ok {

@@ -53,6 +53,10 @@ type Config struct {
 	// interval is 90 s).
 	IdleTimeout time.Duration
 
+	// Verify reads every new or woken sandbox back and ends it if its network or
+	// lifetime is not what was asked for.
+	Verify bool
+
 	// State outlives a reload of the configuration; nil makes a new one.
 	State  *State
 	Logger *zap.Logger
@@ -65,6 +69,9 @@ type Upstream struct {
 	APIURL, SandboxURL *url.URL
 	// APIKey is E2B's key in vault mode: the only place it lives.
 	APIKey redact.Secret
+	// Legacy says that the API is too old to report a sandbox's network: what it
+	// does not report is believed.
+	Legacy bool
 	// Transport overrides how upstreams are dialled, for tests; nil for the
 	// default (proxy environment honoured, connections reused).
 	Transport http.RoundTripper

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -134,7 +135,11 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 		return err
 	}
 	answer, err := control.DecodeAnswer(b)
-	if err != nil && c.g.vault() {
+	made := c.makesSandboxes() || resp.StatusCode == http.StatusCreated // a connect that woke one
+	if err == nil && c.makesSandboxes() && len(answer.Sandboxes()) == 0 && c.target.Row.Operation == route.SandboxCreate {
+		err = errors.New("the answer to create names no sandbox")
+	}
+	if err != nil && (c.g.vault() || made && c.g.cfg.Verify) {
 		return refuseAnswer(err)
 	}
 	if err != nil {
@@ -143,6 +148,11 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 		c.g.log.Warn("E2B's answer was not understood; the traffic token of this sandbox is not kept",
 			zap.String("request_id", c.id), zap.Error(err))
 		return nil
+	}
+	if made {
+		if ref := c.verify(answer.Sandboxes()); ref != nil {
+			return ref
+		}
 	}
 	if c.target.Row.Operation != route.SandboxInfo {
 		for _, info := range answer.Sandboxes() {

@@ -27,7 +27,7 @@ type State struct {
 	suspects *suspects
 	// processes are the running processes of the sandboxes.
 	processes *processes
-	usage    *lru.Cache[string, *usage]
+	usage     *lru.Cache[string, *usage]
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another

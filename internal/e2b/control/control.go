@@ -30,6 +30,8 @@ type Message interface {
 	Stamp(owner string) *refusal.Refusal
 	// Sandboxes is how many sandboxes the call starts or wakes at most.
 	Sandboxes() int
+	// Terms is what the sandboxes that the call makes must report, after Enforce.
+	Terms(n policy.Network) Terms
 	// Encode returns the JSON to forward; nothing where the client sent no body
 	// and none is needed.
 	Encode() []byte

@@ -128,9 +128,9 @@ func (m *Machine) value(v Value, node tree.ID) effect.Value {
 }
 
 func (m *Machine) newCall() *Call {
-	if n := len(m.free); n > 0 {
-		c := m.free[n-1]
-		m.free = m.free[:n-1]
+	if n := len(m.memory.calls); n > 0 {
+		c := m.memory.calls[n-1]
+		m.memory.calls = m.memory.calls[:n-1]
 
 		return c
 	}
@@ -138,9 +138,21 @@ func (m *Machine) newCall() *Call {
 	return &Call{}
 }
 
+// newFrame is an empty frame.
+func (m *Machine) newFrame() *frame {
+	if n := len(m.memory.frames); n > 0 {
+		f := m.memory.frames[n-1]
+		m.memory.frames = m.memory.frames[:n-1]
+
+		return f
+	}
+
+	return &frame{}
+}
+
 func (m *Machine) freeCall(c *Call) {
 	*c = Call{Args: c.Args[:0], Nodes: c.Nodes[:0], Kw: c.Kw[:0]}
-	m.free = append(m.free, c)
+	m.memory.calls = append(m.memory.calls, c)
 }
 
 func (m *Machine) evalCall(id tree.ID, n tree.Node) Value {

@@ -5,11 +5,11 @@ import (
 )
 
 func (m *Machine) sequence(n tree.Node) Value {
-	l := &List{}
+	l := List{Items: m.memory.values.room(m.count(n.A))}
 
 	for p := n.A; p != 0; p = m.T.At(p).Next {
 		if m.T.At(p).Kind == tree.Star {
-			m.spread(l, m.eval(m.T.At(p).A))
+			m.spread(&l, m.eval(m.T.At(p).A))
 
 			continue
 		}
@@ -22,7 +22,20 @@ func (m *Machine) sequence(n tree.Node) Value {
 		return l.Items[len(l.Items)-1]
 	}
 
-	return Value{Kind: Array, X: l}
+	return m.array(l)
+}
+
+// array is a value that holds a list.
+func (m *Machine) array(l List) Value { return Value{Kind: Array, X: m.memory.lists.one(l)} }
+
+// count is how long a chain of siblings is.
+func (m *Machine) count(id tree.ID) int {
+	n := 0
+	for ; id != 0; id = m.T.At(id).Next {
+		n++
+	}
+
+	return n
 }
 
 // spread appends the items of v to l.

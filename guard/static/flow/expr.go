@@ -108,7 +108,7 @@ func (m *Machine) evalName(name string) Value {
 		return m.thrown
 	case "arguments":
 		if f := m.frame; f != nil && m.L.BlockScope {
-			return Value{Kind: Array, X: &List{Items: f.args, Open: f.unknown}}
+			return m.array(List{Items: f.args, Open: f.unknown})
 		}
 	case "None", "null", "undefined", "NULL":
 		return Value{Kind: None}
@@ -137,9 +137,7 @@ func (m *Machine) format(n tree.Node) Value {
 		out.Kind = Bytes
 	}
 
-	var parts [8]Value
-
-	items := parts[:0]
+	items := m.memory.values.room(m.count(n.A))
 
 	for p := n.A; p != 0; p = m.T.At(p).Next {
 		part := m.T.At(p)

@@ -11,7 +11,7 @@ import (
 // method of an object literal keeps.
 func (m *Machine) function(id tree.ID, this *Value) Value {
 	n := *m.T.At(id)
-	fn := &Fn{Node: id, Tree: m.T, Scope: m.scope}
+	fn := m.memory.fns.one(Fn{Node: id, Tree: m.T, Scope: m.scope})
 
 	switch {
 	case this != nil:
@@ -96,7 +96,7 @@ func (m *Machine) class(id tree.ID, n tree.Node) Value {
 	first := len(m.fns)
 	v := Value{Kind: Type, X: c}
 	saved := m.scope
-	own := &scope{parent: saved, cond: m.cond}
+	own := m.memory.scopes.one(scope{parent: saved, cond: m.cond})
 	m.scope = own
 
 	m.classBody(n.B, v)
@@ -240,10 +240,11 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	outer := m.T
 	m.T = fn.Tree
 	n := *m.T.At(fn.Node)
-	f := &frame{fn: fn, this: this, args: args, unknown: unknown, calling: m.frame}
+	f := m.newFrame()
+	*f = frame{fn: fn, this: this, args: args, unknown: unknown, calling: m.frame}
 	savedScope, savedLoop := m.scope, m.loop
 	m.frame = f
-	m.scope = &scope{parent: fn.Scope, cond: m.cond}
+	m.scope = m.memory.scopes.one(scope{parent: fn.Scope, cond: m.cond})
 	fn.running++
 	m.inline++
 
@@ -275,6 +276,8 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	if len(f.yields) > 0 {
 		ret = Items(f.yields...)
 	}
+
+	m.memory.frames = append(m.memory.frames, f)
 
 	if !unknown {
 		m.store(fn, args, kw, ret)
@@ -367,7 +370,7 @@ func (m *Machine) store(fn *Fn, args []Value, kw []KwArg, ret Value) {
 		m.memo = map[*Fn][]remembered{}
 	}
 
-	m.memo[fn] = append(m.memo[fn], remembered{args: append([]Value(nil), args...), ret: ret})
+	m.memo[fn] = append(m.memo[fn], remembered{args: append(m.memory.values.room(len(args)), args...), ret: ret})
 }
 
 func plain(args []Value) bool {
@@ -383,7 +386,7 @@ func plain(args []Value) bool {
 // bindParams binds a function's parameters.
 func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []KwArg, unknown bool) {
 	if m.L.Receiver && fn.Owner != nil && !fn.static && id != 0 {
-		m.scope.set(m.T.Text(id), this)
+		m.put(m.scope, m.T.Text(id), this)
 		id = m.T.At(id).Next
 	}
 
@@ -395,12 +398,12 @@ func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []
 
 		switch p.Op {
 		case '*':
-			l := &List{Open: unknown}
+			l := List{Open: unknown, Items: m.memory.values.room(max(len(args)-i, 0))}
 			for ; i < len(args); i++ {
 				l.Items = append(l.Items, args[i])
 			}
 
-			m.bindParam(id, Value{Kind: Array, X: l})
+			m.bindParam(id, m.array(l))
 
 			continue
 		case 'd':
@@ -453,7 +456,7 @@ func (m *Machine) bindParam(id tree.ID, v Value) {
 		v.Ref = name
 	}
 
-	m.scope.set(name, v)
+	m.put(m.scope, name, v)
 }
 
 // loopEffect reports a loop without an end in which nothing else happens.

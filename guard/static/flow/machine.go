@@ -135,7 +135,7 @@ type Machine struct {
 	follows map[fnKey]int
 	stars   []*Sym // modules of which all names were imported
 	tainted int    // how often a variable took up a source
-	free    []*Call
+	memory  *memory
 	later   []func()
 	thrown  Value                     // what was raised last
 	extra   map[*Sym]map[string]Value // members the code gave to modules
@@ -149,10 +149,11 @@ type remembered struct {
 
 // Run follows a tree and returns what was found.
 func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
-	m := &Machine{T: t, L: l, budget: budget}
+	m := &Machine{T: t, L: l, budget: budget, memory: memories.Get().(*memory)}
 	defer t.Free()
 
-	m.global = &scope{}
+	m.R.Effects = budget.Effects(0)
+	m.global = m.memory.scopes.one(scope{})
 	m.scope = m.global
 
 	if !budget.Spend(len(t.Nodes)/4) || t.Full {
@@ -175,6 +176,8 @@ func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 	if t.Full || m.over {
 		m.R.Note(effect.NoteBudget, 0, "")
 	}
+
+	m.memory.free()
 
 	return m.R
 }

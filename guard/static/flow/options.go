@@ -81,7 +81,7 @@ func addOptions(all []Value, v Value) []Value {
 	}
 
 	for i := range all {
-		if same(all[i], v) || all[i].Kind == Unknown && v.Kind == Unknown {
+		if alike(all[i], v) {
 			all[i] = all[i].From(v)
 
 			return all
@@ -104,9 +104,24 @@ func OneOf(vs []Value) Value {
 		return Value{Many: true, Taint: vs[0].Taint}
 	}
 
-	var all []Value
-	for _, v := range vs {
-		all = addOptions(all, v)
+	if len(vs) == 0 {
+		return Value{}
+	}
+
+	// Most often all are alike.
+	v, i := vs[0], 1
+	for v.Kind != Either && i < len(vs) && alike(v, vs[i]) {
+		v = v.From(vs[i])
+		i++
+	}
+
+	if i == len(vs) && v.Kind != Either {
+		return v
+	}
+
+	all := addOptions(make([]Value, 0, min(1+len(vs)-i, maxOptions)), v)
+	for ; i < len(vs); i++ {
+		all = addOptions(all, vs[i])
 	}
 
 	return either(all)
@@ -139,6 +154,9 @@ func (v Value) First() Value {
 
 	return v
 }
+
+// alike says whether two values are held as one.
+func alike(a, b Value) bool { return a.Kind == Unknown && b.Kind == Unknown || same(a, b) }
 
 // same says whether two values are known to be the same.
 func same(a, b Value) bool {

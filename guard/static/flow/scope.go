@@ -22,16 +22,17 @@ func (s *scope) get(name string) *Value {
 	return nil
 }
 
-// set binds a name in this scope.
-func (s *scope) set(name string, v Value) {
+// put binds a name in a scope.
+func (m *Machine) put(s *scope, name string, v Value) {
 	if p := s.get(name); p != nil {
 		*p = v
 
 		return
 	}
 
-	if s.names == nil {
-		s.names, s.vals = make([]string, 0, 4), make([]Value, 0, 4)
+	if n := len(s.names); n == cap(s.names) {
+		s.names = append(m.memory.names.room(max(4, 2*n)), s.names...)
+		s.vals = append(m.memory.values.room(max(4, 2*n)), s.vals...)
 	}
 
 	s.names = append(s.names, name)
@@ -189,7 +190,7 @@ func (m *Machine) set(s *scope, name string, v Value) {
 		}
 	}
 
-	s.set(name, v)
+	m.put(s, name, v)
 }
 
 // matters says whether losing sight of a value could hide something.
@@ -212,7 +213,7 @@ func matters(v Value) bool {
 // inner runs f in a scope of its own.
 func (m *Machine) inner(block bool, f func()) {
 	saved := m.scope
-	m.scope = &scope{parent: saved, block: block, cond: m.cond}
+	m.scope = m.memory.scopes.one(scope{parent: saved, block: block, cond: m.cond})
 
 	f()
 

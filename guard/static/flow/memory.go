@@ -1,0 +1,92 @@
+package flow
+
+import "sync"
+
+// memory is where the values of a text are kept while it is followed. A review
+// that ends passes it on to the next, wiped.
+type memory struct {
+	values slab[Value]
+	names  slab[string]
+	scopes slab[scope]
+	fns    slab[Fn]
+	lists  slab[List]
+	// frames and calls are given back one by one, when their function or call is
+	// done with.
+	frames []*frame
+	calls  []*Call
+}
+
+var memories = sync.Pool{New: func() any {
+	return &memory{
+		values: newSlab[Value](1024), names: newSlab[string](512), scopes: newSlab[scope](128), fns: newSlab[Fn](128), lists: newSlab[List](128),
+	}
+}}
+
+// free wipes the memory and gives it to the next review. Nothing of the text
+// stays in it.
+func (k *memory) free() {
+	k.values.wipe()
+	k.names.wipe()
+	k.scopes.wipe()
+	k.fns.wipe()
+	k.lists.wipe()
+
+	for _, f := range k.frames {
+		*f = frame{}
+	}
+
+	for _, c := range k.calls {
+		clear(c.Args[:cap(c.Args)])
+		clear(c.Kw[:cap(c.Kw)])
+	}
+
+	memories.Put(k)
+}
+
+// slab hands out pieces of one block, which is used again, and of further
+// blocks once that is used up, which are not.
+type slab[T any] struct {
+	block []T
+	rest  []T
+}
+
+func newSlab[T any](n int) slab[T] {
+	block := make([]T, n)
+
+	return slab[T]{block: block, rest: block}
+}
+
+// room is an empty list with room for n.
+func (s *slab[T]) room(n int) []T {
+	if n > len(s.rest) {
+		if n > len(s.block)/4 {
+			return make([]T, 0, n)
+		}
+
+		s.rest = make([]T, len(s.block)/2)
+	}
+
+	out := s.rest[:0:n]
+	s.rest = s.rest[n:]
+
+	return out
+}
+
+// one is a T of its own.
+func (s *slab[T]) one(v T) *T {
+	p := &s.room(1)[:1][0]
+	*p = v
+
+	return p
+}
+
+// wipe takes everything back. All that was handed out must be out of use.
+func (s *slab[T]) wipe() {
+	used := len(s.block)
+	if len(s.rest) > 0 && &s.rest[len(s.rest)-1] == &s.block[len(s.block)-1] {
+		used -= len(s.rest)
+	}
+
+	clear(s.block[:used])
+	s.rest = s.block
+}

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -26,7 +28,11 @@ func (m *Machine) sequence(n tree.Node) Value {
 }
 
 // array is a value that holds a list.
-func (m *Machine) array(l List) Value { return Value{Kind: Array, X: m.memory.lists.one(l)} }
+func (m *Machine) array(l List) Value {
+	l.Items = slices.Clip(l.Items)
+
+	return Value{Kind: Array, X: m.memory.lists.one(l)}
+}
 
 // count is how long a chain of siblings is.
 func (m *Machine) count(id tree.ID) int {

@@ -31,6 +31,9 @@ func (m *Machine) work(bytes int) bool {
 	return !m.over
 }
 
+// Copied spends steps for copying so many items of a list.
+func (m *Machine) Copied(items int) { m.work(items * 4) }
+
 // Limited notes that a value was too large to fold.
 func (m *Machine) Limited(id tree.ID) {
 	if len(m.R.Notes) < 4 {

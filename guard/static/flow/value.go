@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -61,6 +62,8 @@ type Value struct {
 
 // List is the content of an Array. It is shared by all who hold the Array.
 type List struct {
+	// Items may be the head of another's, so that their capacity must be no more
+	// than their length when the list is made.
 	Items []Value
 	// Open says that there may be more items than are known, of taint Rest.
 	Open bool
@@ -185,7 +188,7 @@ func Items(vs ...Value) Value {
 		return Value{Kind: Array, X: &List{Items: vs[:maxUnroll:maxUnroll], Open: true}}
 	}
 
-	return Value{Kind: Array, X: &List{Items: vs}}
+	return Value{Kind: Array, X: &List{Items: slices.Clip(vs)}}
 }
 
 // Tainted makes an unknown value from a source.

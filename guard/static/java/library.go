@@ -237,7 +237,7 @@ func defineText(l *flow.Language) {
 		return c.Result()
 	}
 	h["addAll"] = func(m *flow.Machine, c *flow.Call) flow.Value {
-		if l := c.Recv.List(); c.Recv.Kind == flow.Array && len(c.Args) > 0 {
+		if l := c.Recv.List(); c.Recv.Kind == flow.Array && len(c.Args) > 0 && len(l.Items) < 4096 {
 			l.Items = append(l.Items, itemsOf(c.Args[0])...)
 
 			return flow.Value{}

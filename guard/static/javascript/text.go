@@ -552,6 +552,8 @@ func defineArrayMethods(h map[string]flow.Handler) {
 	}
 	h["unshift"] = func(m *flow.Machine, c *flow.Call) flow.Value {
 		if l := c.Recv.List(); c.Recv.Kind == flow.Array && len(l.Items) < 20_000 {
+			m.Copied(len(l.Items))
+
 			l.Items = append(append([]flow.Value(nil), c.Args...), l.Items...)
 
 			return flow.Value{}
@@ -570,6 +572,8 @@ func defineArrayMethods(h map[string]flow.Handler) {
 		if c.Name == "pop" {
 			return l.Items[len(l.Items)-1]
 		}
+
+		m.Copied(len(l.Items))
 
 		first := l.Items[0]
 		// A rotating array of texts: shift and push.

@@ -256,9 +256,13 @@ func defineContainers(h map[string]flow.Handler) {
 				return flow.Value{Kind: flow.None}
 			}
 
-			if at < 0 || at > len(l.Items) {
-				at = len(l.Items)
+			if at < 0 || at >= len(l.Items) {
+				l.Items = append(l.Items, items...)
+
+				return flow.Value{Kind: flow.None}
 			}
+
+			m.Copied(len(l.Items))
 
 			tail := append([]flow.Value(nil), l.Items[at:]...)
 			l.Items = append(append(l.Items[:at:at], items...), tail...)

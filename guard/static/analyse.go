@@ -47,7 +47,8 @@ func (p position) of(s effect.Span) effect.Span {
 }
 
 func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
-	a := &analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget, memory: m}
+	m.analysis = analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget, memory: m}
+	a := &m.analysis
 	a.surround()
 
 	switch {

@@ -167,8 +167,9 @@ func size(s guard.Subject) int {
 
 // memory is what one review passes on to the next.
 type memory struct {
-	effects []effect.Effect
-	facts   facts
+	analysis analysis
+	effects  []effect.Effect
+	facts    facts
 }
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
@@ -182,10 +183,10 @@ func (m *memory) keep(effects []effect.Effect) {
 		return
 	}
 
-	if cap(effects) > 0 {
-		clear(effects)
-		m.effects = effects[:0]
-	}
+	clear(effects)
+	m.effects = effects[:0]
+
+	m.analysis = analysis{}
 
 	clear(m.facts.all)
 	m.facts = facts{all: m.facts.all[:0]}

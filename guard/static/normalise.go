@@ -24,16 +24,6 @@ type normalised struct {
 func normalise(text string) normalised {
 	n := normalised{text: text}
 
-	ascii := true
-
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			ascii = false
-
-			break
-		}
-	}
-
 	if strings.IndexByte(text, 0) >= 0 {
 		// A NUL ends nothing in a script: bash drops it.
 		n.text = strings.ReplaceAll(n.text, "\x00", " ")
@@ -41,7 +31,7 @@ func normalise(text string) normalised {
 		n.changes = append(n.changes, "nul")
 	}
 
-	if ascii {
+	if isASCII(text) {
 		return n
 	}
 
@@ -69,6 +59,24 @@ func normalise(text string) normalised {
 	}
 
 	return n
+}
+
+func isASCII(s string) bool {
+	for len(s) >= 8 {
+		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
+			return false
+		}
+
+		s = s[8:]
+	}
+
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+
+	return true
 }
 
 func replaceInvalid(s string) string {

@@ -103,8 +103,8 @@ func (m *Machine) class(id tree.ID, n tree.Node) Value {
 
 	m.scope = saved
 
-	for name, v := range own.all() {
-		c.Attrs[name] = v
+	for i, name := range own.names {
+		c.Attrs[name] = own.vals[i]
 	}
 
 	for _, fn := range m.fns[first:] {
@@ -214,11 +214,6 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	// take for ever.
 	key := fn.key()
 	again := m.follows[key] > 0
-
-	if m.follows == nil {
-		m.follows = map[fnKey]int{}
-	}
-
 	m.follows[key]++
 
 	if again && m.spentAgain() > inlineMin+inlinePerNode*len(m.T.Nodes) {

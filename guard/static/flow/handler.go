@@ -20,7 +20,7 @@ func (m *Machine) EvalText(t *tree.Tree) Value {
 
 	sub := &Machine{
 		T: t, L: m.L, budget: m.budget, global: m.global, scope: &scope{parent: m.scope, block: true}, stars: m.stars,
-		memory: m.memory,
+		memory: m.memory, folds: map[tree.ID]bool{}, sinks: map[fnKey]bool{}, follows: map[fnKey]int{},
 		inline: m.inline + 1, depth: m.depth + 1,
 	}
 

@@ -267,10 +267,6 @@ func (m *Machine) decodes(id tree.ID) bool {
 		return false
 	})
 
-	if m.folds == nil {
-		m.folds = map[tree.ID]bool{}
-	}
-
 	m.folds[id] = d
 
 	return d

@@ -149,7 +149,10 @@ type remembered struct {
 
 // Run follows a tree and returns what was found.
 func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
-	m := &Machine{T: t, L: l, budget: budget, memory: memories.Get().(*memory)}
+	k := memories.Get().(*memory)
+	k.machine = Machine{T: t, L: l, budget: budget, memory: k, folds: k.folds, sinks: k.sinks, follows: k.follows}
+	m := &k.machine
+
 	defer t.Free()
 
 	m.R.Effects = budget.Effects(0)
@@ -177,9 +180,10 @@ func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 		m.R.Note(effect.NoteBudget, 0, "")
 	}
 
-	m.memory.free()
+	r := m.R
+	k.free()
 
-	return m.R
+	return r
 }
 
 // rest follows the functions and classes that nothing called.

@@ -1,6 +1,10 @@
 package flow
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/e2bguard/e2bguard/guard/static/tree"
+)
 
 // memory is where the values of a text are kept while it is followed. A review
 // that ends passes it on to the next, wiped.
@@ -10,6 +14,11 @@ type memory struct {
 	scopes slab[scope]
 	fns    slab[Fn]
 	lists  slab[List]
+	// machine is the state of the run, and the maps are its own.
+	machine Machine
+	follows map[fnKey]int
+	sinks   map[fnKey]bool
+	folds   map[tree.ID]bool
 	// frames and calls are given back one by one, when their function or call is
 	// done with.
 	frames []*frame
@@ -19,17 +28,30 @@ type memory struct {
 var memories = sync.Pool{New: func() any {
 	return &memory{
 		values: newSlab[Value](1024), names: newSlab[string](512), scopes: newSlab[scope](128), fns: newSlab[Fn](128), lists: newSlab[List](128),
+		follows: map[fnKey]int{}, sinks: map[fnKey]bool{}, folds: map[tree.ID]bool{},
 	}
 }}
+
+// maxKept bounds the maps that are kept: those of long texts are not.
+const maxKept = 1024
 
 // free wipes the memory and gives it to the next review. Nothing of the text
 // stays in it.
 func (k *memory) free() {
+	if len(k.follows)+len(k.folds) > maxKept {
+		return
+	}
+
 	k.values.wipe()
 	k.names.wipe()
 	k.scopes.wipe()
 	k.fns.wipe()
 	k.lists.wipe()
+	k.machine = Machine{}
+
+	clear(k.follows)
+	clear(k.sinks)
+	clear(k.folds)
 
 	for _, f := range k.frames {
 		*f = frame{}

@@ -19,12 +19,20 @@ func Join(a, b Value) Value {
 		}
 	}
 
-	all := make([]Value, 0, 4)
-	all = addOptions(all, a)
+	all := addOptions(make([]Value, 0, min(a.options()+b.options(), maxOptions)), a)
 	all = addOptions(all, b)
 	all = all[:min(len(all), maxJoined)]
 
 	return either(all)
+}
+
+// options is how many values v may be.
+func (v Value) options() int {
+	if o, ok := v.X.(*Options); ok {
+		return len(o.All)
+	}
+
+	return 1
 }
 
 // maxOptionText bounds the text that all options have together.

@@ -166,10 +166,6 @@ func (m *Machine) sinkHere() {
 			continue
 		}
 
-		if m.sinks == nil {
-			m.sinks = map[fnKey]bool{}
-		}
-
 		m.sinks[f.fn.key()] = true
 	}
 }

@@ -49,16 +49,6 @@ func (m *Machine) put(s *scope, name string, v Value) {
 	}
 }
 
-// all is the scope as a map.
-func (s *scope) all() map[string]Value {
-	m := make(map[string]Value, len(s.names))
-	for i, n := range s.names {
-		m[n] = s.vals[i]
-	}
-
-	return m
-}
-
 // lookup finds a variable.
 func (m *Machine) lookup(name string) (Value, bool) {
 	for s := m.scope; s != nil; s = s.parent {

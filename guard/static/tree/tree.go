@@ -179,18 +179,22 @@ const MaxNodes = 300_000
 
 // New gives an empty tree for a text.
 func New(src string) *Tree {
-	t := &Tree{Src: src, FirstError: -1}
-
-	if p, ok := pool.Get().(*[]Node); ok && cap(*p) >= len(src)/8 {
-		t.Nodes = append((*p)[:0], Node{})
-	} else {
-		t.Nodes = make([]Node, 1, len(src)/5+16)
+	t, ok := pool.Get().(*Tree)
+	if !ok {
+		t = &Tree{}
 	}
+
+	nodes := t.Nodes
+	if cap(nodes) < len(src)/8 {
+		nodes = make([]Node, 0, len(src)/5+16)
+	}
+
+	*t = Tree{Src: src, FirstError: -1, Nodes: append(nodes[:0], Node{}), Alts: t.Alts[:0]}
 
 	return t
 }
 
-// pool keeps the arenas of trees that are done with.
+// pool keeps trees that are done with, for their arenas.
 var pool sync.Pool
 
 // maxPooled is the largest arena, in nodes, that is kept.
@@ -198,12 +202,14 @@ const maxPooled = 64 << 10
 
 // Free gives the tree's memory back. It must not be used any more.
 func (t *Tree) Free() {
-	if cap(t.Nodes) <= maxPooled {
-		nodes := t.Nodes
-		pool.Put(&nodes)
+	if cap(t.Nodes) > maxPooled {
+		return
 	}
 
-	t.Nodes = nil
+	clear(t.Alts)
+	*t = Tree{Nodes: t.Nodes[:0], Alts: t.Alts[:0]}
+
+	pool.Put(t)
 }
 
 // Add appends a node and returns its index.
@@ -229,7 +235,7 @@ func (t *Tree) Text(id ID) string {
 
 // Alt stores a text that is not in the source.
 func (t *Tree) Alt(s string) ID {
-	if t.Alts == nil {
+	if len(t.Alts) == 0 {
 		t.Alts = append(t.Alts, "")
 	}
 

@@ -27,6 +27,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			api_url     <url>
 //			sandbox_url <url>
 //			api_key     <key>
+//			domains     <domain...>
 //			legacy
 //		}
 //		client        <name> <key> [{ <client limits> }]

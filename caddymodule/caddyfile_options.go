@@ -56,6 +56,8 @@ func upstreamOptions(u *Upstream) []option {
 			doc: "The data plane, reached with E2B's routing headers. Placeholders allowed."},
 		{name: "api_key", syntax: "KEY", set: checked(&u.APIKey, "{env.E2B_API_KEY}", checkSecret("api_key")), fallback: "none: clients bring their own E2B key",
 			doc: "E2B's key, in vault mode the only place it lives. Write `{env.E2B_API_KEY}` or `{file./run/secrets/e2b}`."},
+		{name: "domains", syntax: "DOMAIN…", set: u.parseDomains, fallback: "none",
+			doc: "Domains of clusters of the account's own (BYOC): their sandboxes are reached at `https://PORT-ID.DOMAIN`. Those of other domains are refused, unless `sandbox_url` is given."},
 		{name: "legacy", syntax: "", set: present(&u.Legacy), fallback: "not", doc: "A self-hosted API too old to report a sandbox's network and lifetime: what it does not report is believed."},
 	}
 }
@@ -66,6 +68,13 @@ func (h *Handler) parseUpstream(d *caddyfile.Dispenser) error {
 		return err
 	}
 	return parseBlock(d, "upstream", upstreamOptions(h.Upstream))
+}
+
+func (u *Upstream) parseDomains(d *caddyfile.Dispenser) (err error) {
+	if u.Domains, err = some(d, "sandboxes.example.com"); err != nil {
+		return err
+	}
+	return at(d, checkDomains(u.Domains))
 }
 
 func (h *Handler) parseClient(d *caddyfile.Dispenser) error {

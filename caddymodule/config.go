@@ -55,6 +55,11 @@ type Upstream struct {
 	// {file./run/secrets/e2b}, which keeps it out of the configuration. It needs
 	// at least one client.
 	APIKey string `json:"api_key,omitempty"`
+	// Domains are those of clusters of the E2B account's own. Sandboxes for which
+	// E2B names one of them, or a subdomain, are reached at
+	// https://<port>-<id>.<domain>. Those of any other domain are refused, unless
+	// sandbox_url is given: then they are looked for there.
+	Domains []string `json:"domains,omitempty"`
 	// Legacy marks a self-hosted API that is too old to report a sandbox's network
 	// and lifetime: what it does not report is believed.
 	Legacy bool `json:"legacy,omitempty"`
@@ -198,7 +203,18 @@ func (h *Handler) upstream(repl *caddy.Replacer) (gateway.Upstream, error) {
 	apiURL, err1 := absoluteURL(repl, "upstream api_url", u.APIURL, defaultAPIURL)
 	sandboxURL, err2 := absoluteURL(repl, "upstream sandbox_url", u.SandboxURL, defaultSandboxURL)
 	key, err3 := secret(repl, "upstream api_key", u.APIKey)
-	return gateway.Upstream{APIURL: apiURL, SandboxURL: sandboxURL, APIKey: key, Legacy: u.Legacy}, errors.Join(err1, err2, err3, h.checkVault())
+	return gateway.Upstream{APIURL: apiURL, SandboxURL: sandboxURL, APIKey: key, Legacy: u.Legacy,
+		Domains: u.Domains, AnyDomain: u.SandboxURL != ""}, errors.Join(err1, err2, err3, checkDomains(u.Domains), h.checkVault())
+}
+
+func checkDomains(domains []string) error {
+	var problems []error
+	for _, d := range domains {
+		if !gateway.ValidDomain(d) {
+			problems = append(problems, fmt.Errorf("upstream domains %s: write bare domains in lower case, without scheme, port, path or wildcard, as in: domains sandboxes.example.com", d))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // checkVault refuses half a vault: a key of E2B's that anybody may use, or

@@ -30,7 +30,7 @@ func (c *call) askEnvd(ctx context.Context, path string, request, answer proto.M
 	if err != nil {
 		return fmt.Errorf("writing a call to envd: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.g.fwd.sandbox.JoinPath(path).String(), bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.sandboxURL().JoinPath(path).String(), bytes.NewReader(b))
 	if err != nil {
 		return fmt.Errorf("writing a call to envd: %w", err)
 	}

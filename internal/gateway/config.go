@@ -69,6 +69,11 @@ type Upstream struct {
 	APIURL, SandboxURL *url.URL
 	// APIKey is E2B's key in vault mode: the only place it lives.
 	APIKey redact.Secret
+	// Domains are those of clusters of the account's own: a sandbox that E2B names
+	// one of them for, or a subdomain, is reached at its hosts.
+	Domains []string
+	// AnyDomain says that SandboxURL serves the sandboxes of every other domain.
+	AnyDomain bool
 	// Legacy says that the API is too old to report a sandbox's network: what it
 	// does not report is believed.
 	Legacy bool

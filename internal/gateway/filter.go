@@ -92,7 +92,7 @@ func (c *call) rewriteLocation(h http.Header) error {
 
 // upstreamHost reports whether a name is one of E2B's own, in either form.
 func (c *call) upstreamHost(name string) bool {
-	for _, base := range []*url.URL{c.g.fwd.api, c.g.fwd.sandbox} {
+	for _, base := range []*url.URL{c.g.fwd.api, c.g.fwd.sandbox, c.sandboxURL()} {
 		own := base.Hostname()
 		if name == own {
 			return true
@@ -154,20 +154,20 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 			return ref
 		}
 	}
+	if ref := c.settleDomains(answer.Sandboxes()); ref != nil {
+		return ref
+	}
 	if c.target.Row.Operation != route.SandboxInfo {
 		for _, info := range answer.Sandboxes() {
 			c.learn(info, resp.StatusCode)
 		}
 	}
-	domain := c.g.cfg.PublicDomain
-	if domain != "" {
-		answer.SetDomain(domain)
-	}
+	changed := c.setDomain(answer)
 	if c.g.vault() {
 		answer.SetTokens(c.sealTokens)
 		answer.HideOwner()
 	}
-	if domain != "" || c.g.vault() {
+	if changed || c.g.vault() {
 		replaceBody(resp, answer.Encode())
 	}
 	return nil
@@ -177,6 +177,7 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 	sb := sandbox{
 		client: c.client, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: true,
 		trafficToken: redact.NewSecret(info.TrafficToken), started: time.Now(),
+		domain: c.g.cfg.Upstream.ownDomain(info.Domain), domainKnown: true,
 	}
 	// A connect that answers 200 found the sandbox running; 201 woke it.
 	if c.target.Row.Operation == route.SandboxConnect && status == http.StatusOK {

@@ -124,7 +124,7 @@ func (f *forwarder) closeIdle() {
 // body from the steps before. Nothing the client wrote in their place survives.
 func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 	c := callFrom(pr.In.Context())
-	base := f.sandbox
+	base := c.sandboxURL()
 	if c.target.Sandbox == "" {
 		base = f.api
 	}

@@ -43,6 +43,8 @@ type Gateway struct {
 	lookupSlots chan struct{}
 	// matching is held while a signed URL's sandbox is searched for.
 	matching sync.Mutex
+	// domainHint says once what a missing public domain means.
+	domainHint sync.Once
 }
 
 // knownClient is a client by the digest of its key.

@@ -62,12 +62,16 @@ func (c *call) settleOwn(id string) *refusal.Refusal {
 // be signed then.
 func (c *call) settleDataPlane() *refusal.Refusal {
 	signed := c.target.Plane == route.Files && c.target.Row.Operation != route.Preflight && !c.tokens.hasEnvd
-	if c.client != "" && !signed {
+	domainKnown := func(sb sandbox) bool { return sb.domainKnown || len(c.g.cfg.Upstream.Domains) == 0 }
+	if c.client != "" && !signed && domainKnown(c.sandbox) {
 		return nil
 	}
-	sb, ref := c.findSandbox(c.target.Sandbox, func(sb sandbox) bool { return sb.envdKnown || !signed })
+	sb, ref := c.findSandbox(c.target.Sandbox, func(sb sandbox) bool { return (sb.envdKnown || !signed) && domainKnown(sb) })
 	if ref != nil {
 		return ref
+	}
+	if c.client != "" && c.client != sb.client {
+		return c.suspect(c.refuseSandbox(c.target.Sandbox))
 	}
 	c.client, c.outcome.Client, c.sandbox = sb.client, sb.client, sb
 	if signed {
@@ -157,9 +161,13 @@ func (g *Gateway) askE2B(ctx context.Context, id string) (sandbox, error) {
 	}
 	if infos := answer.Sandboxes(); len(infos) == 1 && infos[0].ID == id && g.isClient(infos[0].Owner) {
 		info := infos[0]
+		if ok, _ := g.cfg.Upstream.reachable(info.Domain); !ok {
+			return sandbox{}, errNoSandbox
+		}
 		// That a token is missing here, of a paused sandbox perhaps, does not say that
 		// there is none.
-		return sandbox{client: info.Owner, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: info.EnvdToken != "", started: info.StartedAt}, nil
+		return sandbox{client: info.Owner, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: info.EnvdToken != "", started: info.StartedAt,
+			domain: g.cfg.Upstream.ownDomain(info.Domain), domainKnown: true}, nil
 	}
 	return sandbox{}, errNoSandbox
 }

@@ -48,6 +48,10 @@ type sandbox struct {
 	// trafficToken opens its ports; the gateway supplies it, because every
 	// sandbox is created with public traffic off.
 	trafficToken redact.Secret
+	// domain is the domain whose hosts it is reached at, if domainKnown; "" for
+	// sandbox_url.
+	domain      string
+	domainKnown bool
 	// started is when it was created or woken; zero if that was not seen.
 	started time.Time
 }
@@ -77,6 +81,9 @@ func (s *State) remember(id string, sb sandbox) {
 		}
 		if !sb.envdKnown {
 			sb.envdToken, sb.envdKnown = old.envdToken, old.envdKnown
+		}
+		if !sb.domainKnown {
+			sb.domain, sb.domainKnown = old.domain, old.domainKnown
 		}
 		if sb.started.IsZero() {
 			sb.started = old.started

@@ -44,6 +44,18 @@ func (a *Answer) SetDomain(domain string) {
 	}
 }
 
+// DropDomain takes the domain out of every sandbox of the answer, and reports
+// whether there was one.
+func (a *Answer) DropDomain() (dropped bool) {
+	for _, o := range a.sandboxes {
+		if value, _ := o.Get("domain"); value != nil {
+			o.Set("domain", nil)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
 // SetTokens replaces the access tokens of every sandbox by what choose returns
 // for it; "" leaves the token out. What else looks like a credential is left out
 // too: E2B would have to be newer than this code to send it.

@@ -86,3 +86,7 @@ type Target struct {
 	// routing headers (URL form).
 	ByHost bool
 }
+
+// HostLabel is the first label of the host that names the target's sandbox and
+// port in domain form.
+func (t Target) HostLabel() string { return utoa(t.Port) + "-" + t.Sandbox }

@@ -1,12 +1,9 @@
 package caddymodule
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -36,59 +33,6 @@ const (
 	onErrorBlock = "block"
 	onErrorAllow = "allow"
 )
-
-// E2B's hosted service.
-const (
-	defaultAPIURL     = "https://api.e2b.app"
-	defaultSandboxURL = "https://sandbox.e2b.app"
-)
-
-// Upstream is the E2B that calls are forwarded to.
-type Upstream struct {
-	// APIURL is the control plane. Default: https://api.e2b.app. Placeholders
-	// are resolved when the configuration is loaded.
-	APIURL string `json:"api_url,omitempty"`
-	// SandboxURL is the data plane, reached with E2B's routing headers. Default:
-	// https://sandbox.e2b.app.
-	SandboxURL string `json:"sandbox_url,omitempty"`
-	// APIKey is E2B's key, best written as {env.E2B_API_KEY} or
-	// {file./run/secrets/e2b}, which keeps it out of the configuration. It needs
-	// at least one client.
-	APIKey string `json:"api_key,omitempty"`
-	// Domains are those of clusters of the E2B account's own. Sandboxes for which
-	// E2B names one of them, or a subdomain, are reached at
-	// https://<port>-<id>.<domain>. Those of any other domain are refused, unless
-	// sandbox_url is given: then they are looked for there.
-	Domains []string `json:"domains,omitempty"`
-	// Legacy marks a self-hosted API that is too old to report a sandbox's network
-	// and lifetime: what it does not report is believed.
-	Legacy bool `json:"legacy,omitempty"`
-}
-
-// Client is a key this gateway gives out.
-type Client struct {
-	// Name is what the client is called in logs and in the metadata of its
-	// sandboxes: letters, digits, dot, dash and underscore.
-	Name string `json:"name"`
-	// Key is what the client sends as its E2B API key, or "sha256:" and the
-	// hexadecimal hash of it; best a placeholder.
-	Key string `json:"key"`
-	// Limits replace those of client_limits for this client; what they leave out
-	// holds as there.
-	Limits *ClientLimits `json:"limits,omitempty"`
-}
-
-// ClientLimits bounds what each client may use. A limit that is not given, or is
-// 0, is off.
-type ClientLimits struct {
-	// Sandboxes is how many may run at once. Without client keys these are all of
-	// the E2B account's.
-	Sandboxes *int `json:"sandboxes,omitempty"`
-	// Creations is how many sandboxes may be made in a minute, forks included.
-	Creations *int `json:"creations,omitempty"`
-	// GuardCalls is how many pieces of code may be judged in a minute.
-	GuardCalls *int `json:"guard_calls,omitempty"`
-}
 
 // Limits bounds sandboxes and what runs in them. A limit that is not given has
 // its default; 0 turns it off, where that is possible.
@@ -193,104 +137,6 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.Seal, err = h.sealer(ctx, repl, len(problems) == 0)
 	note(err)
 	return cfg, errors.Join(problems...)
-}
-
-func (h *Handler) upstream(repl *caddy.Replacer) (gateway.Upstream, error) {
-	u := h.Upstream
-	if u == nil {
-		u = new(Upstream)
-	}
-	apiURL, err1 := absoluteURL(repl, "upstream api_url", u.APIURL, defaultAPIURL)
-	sandboxURL, err2 := absoluteURL(repl, "upstream sandbox_url", u.SandboxURL, defaultSandboxURL)
-	key, err3 := secret(repl, "upstream api_key", u.APIKey)
-	return gateway.Upstream{APIURL: apiURL, SandboxURL: sandboxURL, APIKey: key, Legacy: u.Legacy,
-		Domains: u.Domains, AnyDomain: u.SandboxURL != ""}, errors.Join(err1, err2, err3, checkDomains(u.Domains), h.checkVault())
-}
-
-func checkDomains(domains []string) error {
-	var problems []error
-	for _, d := range domains {
-		if !gateway.ValidDomain(d) {
-			problems = append(problems, fmt.Errorf("upstream domains %s: write bare domains in lower case, without scheme, port, path or wildcard, as in: domains sandboxes.example.com", d))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// checkVault refuses half a vault: a key of E2B's that anybody may use, or
-// client keys that stand for nothing.
-func (h *Handler) checkVault() error {
-	vault := h.Upstream != nil && h.Upstream.APIKey != ""
-	switch {
-	case vault && len(h.Clients) == 0:
-		return errors.New("upstream api_key without a client would let everybody who reaches this gateway use it: " +
-			"add a line such as `client team-a {env.TEAM_A_KEY}`, or remove api_key so that clients bring their own E2B key")
-	case !vault && len(h.Clients) > 0:
-		return errors.New("a client key stands for E2B's own key: add `api_key {env.E2B_API_KEY}` to the upstream block, " +
-			"or remove the client lines so that clients bring their own E2B key")
-	}
-	return nil
-}
-
-// minClientKey is the least length of a key that stands for an E2B account.
-const minClientKey = 16
-
-func (h *Handler) clients(repl *caddy.Replacer, upstreamKey redact.Secret) ([]gateway.Client, error) {
-	var problems []error
-	var clients []gateway.Client
-	for _, c := range h.Clients {
-		if !clientName.MatchString(c.Name) {
-			problems = append(problems, fmt.Errorf("client name %q: use up to 63 letters, digits, dots, dashes and underscores", c.Name))
-		}
-		key, err := secret(repl, "key of client "+c.Name, c.Key)
-		switch {
-		case err != nil:
-		case key.IsZero():
-			err = fmt.Errorf("client %s has no key", c.Name)
-		case len(key.Reveal()) < minClientKey && !strings.HasPrefix(key.Reveal(), gateway.HashPrefix):
-			err = fmt.Errorf("the key of client %s has %d characters and could be guessed: use at least %d, best one made with: e2bguard key new", c.Name, len(key.Reveal()), minClientKey)
-		}
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		client := gateway.Client{Name: c.Name, Key: key}
-		if c.Limits != nil {
-			limits := c.Limits.over(h.ClientLimits.over(policy.ClientLimits{}))
-			client.Limits = &limits
-			if err := limits.Validate(); err != nil {
-				problems = append(problems, wrap("client "+c.Name, err))
-			}
-		}
-		digest, err := client.Digest()
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%w; make the hash with: e2bguard key hash", err))
-			continue
-		}
-		for _, other := range clients {
-			if other.Name == c.Name {
-				problems = append(problems, fmt.Errorf("client %s is given twice; give each client one line", c.Name))
-			}
-			if known, _ := other.Digest(); known == digest {
-				problems = append(problems, fmt.Errorf("clients %s and %s have the same key, so calls could not be told apart; give each its own", other.Name, c.Name))
-			}
-		}
-		if !upstreamKey.IsZero() && digest == sha256.Sum256([]byte(upstreamKey.Reveal())) {
-			problems = append(problems, fmt.Errorf("client %s has E2B's own key: a client would not need this gateway; give it a key of its own", c.Name))
-		}
-		clients = append(clients, client)
-	}
-	return clients, errors.Join(problems...)
-}
-
-// over returns the limits where they are given, else those below.
-func (l *ClientLimits) over(below policy.ClientLimits) policy.ClientLimits {
-	if l != nil {
-		set(&below.Sandboxes, l.Sandboxes)
-		set(&below.Creations, l.Creations)
-		set(&below.GuardCalls, l.GuardCalls)
-	}
-	return below
 }
 
 // wrap puts the option before its error.
@@ -405,38 +251,6 @@ func (b *Buffer) config(repl *caddy.Replacer) (body.Config, error) {
 	}, err
 }
 
-// absoluteURL resolves placeholders and checks that the result can be an
-// upstream.
-func absoluteURL(repl *caddy.Replacer, option, given, fallback string) (*url.URL, error) {
-	if given == "" {
-		given = fallback
-	}
-	text, err := resolve(repl, option, given)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkURL(option, fallback)(text); err != nil {
-		return nil, err
-	}
-	return url.Parse(text)
-}
-
-// checkURL returns a check that a value can be an upstream.
-func checkURL(option, example string) func(string) error {
-	return func(text string) error {
-		u, err := url.Parse(text)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%s is not a URL; write it as in: %s", option, example) // the parser's error would repeat a password
-		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-			return fmt.Errorf("%s %s: write the whole URL with http:// or https://, as in: %s", option, u.Redacted(), example)
-		case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
-			return fmt.Errorf("%s %s: leave out user, query and fragment; a key goes into api_key", option, u.Redacted())
-		}
-		return nil
-	}
-}
-
 // secret resolves placeholders and checks that the result can be a credential.
 func secret(repl *caddy.Replacer, option, given string) (redact.Secret, error) {
 	text, err := resolve(repl, option, given)
@@ -497,13 +311,4 @@ func oneOf(option, given string, words ...string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q: write %s", option, given, strings.Join(words, ", "))
-}
-
-// plainRemote says that a URL would send keys readable to another host.
-func plainRemote(u *url.URL) bool {
-	if u.Scheme != "http" || strings.EqualFold(u.Hostname(), "localhost") {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return ip == nil || !ip.IsLoopback()
 }

@@ -50,6 +50,7 @@ func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
 	m.analysis = analysis{subject: s, cwd: s.Labels[guard.LabelCwd], budget: budget, memory: m}
 	a := &m.analysis
 	a.surround()
+	a.unseen()
 
 	switch {
 	case s.Kind == guard.KindFile:

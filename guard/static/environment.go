@@ -48,6 +48,7 @@ var environmentRules = []row{
 		match: matching(startsByVariable, effect.SetEnv),
 	},
 	{Rule: ruleUnseenSelfRunning},
+	{Rule: ruleUnseenFile},
 }
 
 // systemPlaces hold what the system, not the caller, installed.

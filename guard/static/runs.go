@@ -317,3 +317,15 @@ func importOf(e *effect.Effect, lang, file string) effect.Effect {
 
 	return *e
 }
+
+// unseen notes what runs without that anybody has read it.
+func (a *analysis) unseen() {
+	if paths := a.subject.Labels[guard.LabelUnseen]; paths != "" {
+		a.direct = append(a.direct, Hit{Rule: ruleUnseenFile, Span: effect.Span{End: len(a.subject.Text)}, Detail: quote(paths)})
+	}
+}
+
+var ruleUnseenFile = Rule{
+	ID: "unseen-file", Category: "obfuscated_execution", Severity: Low, CWE: "CWE-829",
+	Seen: "it runs {}, which could not be read before.", Fine: "Writing the file first, in a call of its own, and then running it would be fine.",
+}

@@ -188,3 +188,16 @@ func TestFilesAreJudgedWithTheCommandThatRunsThem(t *testing.T) {
 		assert.Equal(t, tt.block, v.Decision == guard.Block, "%s: %s", tt.text, v.Reasoning)
 	}
 }
+
+func TestOnlyTheStrictProfileBlocksWhatWasNotSeen(t *testing.T) {
+	t.Parallel()
+
+	s := guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: "bash x.sh", Labels: map[string]string{guard.LabelUnseen: "/home/user/x.sh"}}
+	for profile, want := range map[static.Profile]guard.Decision{static.Strict: guard.Block, static.Balanced: guard.Pass, static.Permissive: guard.Pass} {
+		g, err := static.New(static.Options{Profile: profile})
+		require.NoError(t, err)
+		v, err := g.Review(t.Context(), s)
+		require.NoError(t, err)
+		assert.Equal(t, want, v.Decision, profile)
+	}
+}

@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"cmd":         {"caddymodule"},
 	"caddymodule": {"guard/...", "internal/gateway", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/demo", "internal/emulator"},
 
-	"internal/gateway": {"internal/e2b/...", "internal/body", "internal/policy", "internal/redact", "internal/seal", "guard"},
+	"internal/gateway": {"internal/e2b/...", "internal/body", "internal/policy", "internal/redact", "internal/seal", "guard", "guard/static"},
 	"internal/body":    {"internal/e2b/refusal"},
 	"internal/policy":  {},
 	"internal/redact":  {},

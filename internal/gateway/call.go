@@ -53,7 +53,12 @@ type call struct {
 	// slots are the places among its client's running sandboxes that the call holds.
 	slots int
 
+	// moved are the files that a move or a compose leaves behind.
+	moved []fileChange
+
 	forwarded bool
+	// answered is the status of the upstream's answer; 0 for none.
+	answered int
 }
 
 // message is the typed form of a request body.
@@ -155,6 +160,7 @@ func (c *call) forward() {
 		// net/http would close the one when the other starts.
 		_ = http.NewResponseController(c.w).EnableFullDuplex()
 	}
+	defer c.keepFiles()()
 	c.forwarded = true
 	c.g.fwd.proxy.ServeHTTP(c.w, c.r)
 }

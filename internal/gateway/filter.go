@@ -30,6 +30,7 @@ const (
 
 // filter treats the upstream's response. An error becomes a refusal.
 func (c *call) filter(resp *http.Response) error {
+	c.answered = resp.StatusCode
 	if err := c.rewriteLocation(resp.Header); err != nil {
 		return err
 	}

@@ -285,7 +285,7 @@ func TestHeadersOfACommandAreMadeSafe(t *testing.T) {
 				w := carriers()[0].request(l, "true").set(name, value)
 				records, _ := l.mark()
 				l.send(t, w)
-				for _, r := range l.emu.Recorded()[records:] {
+				for _, r := range l.recorded()[records:] {
 					ms, err := strconv.Atoi(r.Header.Get("Connect-Timeout-Ms"))
 					require.NoError(t, err, "a command without a deadline: %v", r.Header)
 					require.Positive(t, ms)
@@ -387,7 +387,7 @@ func TestNoNetworkUpdateWidensPolicy(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			records, _ := l.mark()
 			got := l.send(t, wire{method: "PUT", target: "/sandboxes/" + l.sandbox + "/network", headers: []string{"X-API-KEY", labKey}, body: body})
-			arrived := l.emu.Recorded()[records:]
+			arrived := l.recorded()[records:]
 			if len(arrived) == 0 {
 				require.True(t, refused(got), got.Body)
 				return
@@ -447,7 +447,7 @@ func TestNoProcessHidesItsText(t *testing.T) {
 			w := wire{target: "/process.Process/Start", headers: l.to("49983", "Content-Type", "application/connect+json"), body: string(frame(`{"process":{` + process + `}}`))}
 			got := l.send(t, w)
 			require.True(t, refused(got), got.Body)
-			require.Empty(t, l.emu.Recorded()[records:])
+			require.Empty(t, l.recorded()[records:])
 		})
 	}
 }

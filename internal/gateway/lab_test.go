@@ -266,12 +266,18 @@ func (l *lab) sendTwo(t *testing.T, w wire) answer {
 	return answer{resp.StatusCode, resp.Header, string(all)}
 }
 
+// recorded is what arrived at the emulator, but for what the gateway read on its
+// own account.
+func (l *lab) recorded() []emulator.Record {
+	return slices.DeleteFunc(l.emu.Recorded(), func(r emulator.Record) bool { return r.Header.Get("User-Agent") == ownAgent })
+}
+
 // mark remembers how much was seen so far.
-func (l *lab) mark() (records, subjects int) { return len(l.emu.Recorded()), len(l.guard.saw()) }
+func (l *lab) mark() (records, subjects int) { return len(l.recorded()), len(l.guard.saw()) }
 
 // since is what arrived at the sandbox and what the guard saw after a mark.
 func (l *lab) since(records, subjects int) ([]emulator.Record, []guard.Subject) {
-	return l.emu.Recorded()[records:], l.guard.saw()[subjects:]
+	return l.recorded()[records:], l.guard.saw()[subjects:]
 }
 
 // started is the process of a recorded Start as the client asked for it.

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
@@ -136,11 +137,33 @@ func (l loggedRuling) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	}
 	enc.AddInt("bytes", len(subject.Text))
 	enc.AddString("sha256", hex.EncodeToString(sum[:]))
+	if unseen := subject.Labels[guard.LabelUnseen]; unseen != "" {
+		enc.AddString(guard.LabelUnseen, l.g.shown(unseen))
+	}
+	if len(subject.Files) > 0 {
+		if err := enc.AddArray("files", loggedFiles{l.g, subject.Files}); err != nil {
+			return err
+		}
+	}
 	ruling.Verdict.Reasoning = l.g.shown(ruling.Verdict.Reasoning)
 	if ruling.Err != nil {
 		ruling.Err = maskedError{ruling.Err, l.g}
 	}
 	return enc.AddObject("ruling", ruling)
+}
+
+// loggedFiles writes which files were judged with a subject.
+type loggedFiles struct {
+	g     *Gateway
+	files []guard.File
+}
+
+func (l loggedFiles) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	for _, f := range l.files {
+		sum := sha256.Sum256([]byte(f.Text))
+		enc.AppendString(l.g.shown(f.Path) + " sha256:" + hex.EncodeToString(sum[:]))
+	}
+	return nil
 }
 
 // maxShown bounds a text in a log line or an answer, whoever wrote it: a guard's

@@ -89,6 +89,8 @@ func (c *call) ask(ctx context.Context, s guard.Subject) (res screened) {
 			res.ruling = guard.Decide(guard.Verdict{}, err, c.g.cfg.Mode)
 		}
 	}()
+	s = c.withFiles(ctx, s)
+	res.subject = s
 	verdict, err := c.g.cfg.Guard.Review(ctx, s)
 	res.ruling = guard.Decide(verdict, err, c.g.cfg.Mode)
 	return res

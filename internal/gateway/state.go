@@ -27,7 +27,9 @@ type State struct {
 	suspects *suspects
 	// processes are the running processes of the sandboxes.
 	processes *processes
-	usage     *lru.Cache[string, *usage]
+	// files are the files of the sandboxes that came through the gateway.
+	files *fileMemory
+	usage *lru.Cache[string, *usage]
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -60,7 +62,7 @@ type sandbox struct {
 func NewState() *State {
 	return &State{
 		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string](), missing: newCache[string, time.Time](),
-		suspects: newSuspects(), processes: newProcesses(), usage: newUsage(),
+		suspects: newSuspects(), processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 	}
 }
 
@@ -95,6 +97,7 @@ func (s *State) remember(id string, sb sandbox) {
 func (s *State) forget(id string) {
 	s.sandboxes.Remove(id)
 	s.processes.forget(id)
+	s.files.forget(id)
 }
 
 // find returns the sandbox that is the one, searching those used last.

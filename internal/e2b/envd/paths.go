@@ -39,3 +39,15 @@ func pathsOf(m proto.Message) []*string {
 	}
 	return nil
 }
+
+// ChangedPaths are the files and folders that the message moves or removes.
+func (m *Message) ChangedPaths() []string {
+	switch req := m.Proto.(type) {
+	case *filesystempb.MoveRequest:
+		return []string{req.GetSource(), req.GetDestination()}
+	case *filesystempb.RemoveRequest:
+		return []string{req.GetPath()}
+	default:
+		return nil
+	}
+}

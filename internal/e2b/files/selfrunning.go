@@ -187,3 +187,27 @@ var wholeFolders = set(".git", ".config", ".local", ".cargo")
 
 // binFolders are folders of a home that are usually in PATH.
 var binFolders = []string{"bin", ".local/bin", ".cargo/bin", ".npm-global/bin", ".bun/bin", ".deno/bin", "go/bin", ".pyenv/bin"}
+
+// Absolute is the path that envd makes of a name: "~" and relative names are below
+// the home of the user, "" for E2B's default one. It is "" where envd refuses the
+// name.
+func Absolute(name, username string) string {
+	home := "/home/user"
+	switch username {
+	case "", "user":
+	case "root":
+		home = "/root"
+	default:
+		home = "/home/" + path.Base(username)
+	}
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return path.Clean(name)
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		return path.Clean(home + name[1:])
+	case strings.HasPrefix(name, "~"):
+		return ""
+	default:
+		return path.Clean(home + "/" + name)
+	}
+}

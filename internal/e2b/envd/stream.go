@@ -80,6 +80,14 @@ type StreamFilter struct {
 
 	observer relay.Observer
 	scratch  []byte
+	hider    *hider // nil if nothing is to be hidden
+	next     edit   // what Scan stopped before
+}
+
+// edit is a frame and what passes in its place.
+type edit struct {
+	size    int
+	instead []byte
 }
 
 // NewStreamFilter passes upstream's frames through as they become complete,
@@ -106,7 +114,11 @@ func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
 type frames StreamFilter
 
 // Scan looks at every complete frame and lets it through.
-func (f *frames) Scan(held []byte) (pass int) {
+func (f *frames) Scan(held []byte) (pass int, instead []byte) {
+	if e := f.next; e.instead != nil {
+		f.next = edit{}
+		return e.size, e.instead
+	}
 	for {
 		if f.through > 0 {
 			n := min(f.through, int64(len(held)-pass))
@@ -115,36 +127,47 @@ func (f *frames) Scan(held []byte) (pass int) {
 		}
 		frame := held[pass:]
 		if len(frame) < frameHeader {
-			return pass
+			return pass, nil
 		}
 		size := frameHeader + int64(binary.BigEndian.Uint32(frame[1:]))
 		shown := size
 		if size > maxStreamBuffer {
 			shown = frameHeader + peekBytes
 		}
-		if int64(len(frame)) < shown || !f.inspect(frame[0], frame[frameHeader:shown], size-frameHeader) {
-			return pass
+		if int64(len(frame)) < shown {
+			return pass, nil
 		}
-		f.through = size
+		ok, instead := f.inspect(frame[:shown], size-frameHeader)
+		switch {
+		case !ok:
+			return pass, nil
+		case instead == nil:
+			f.through = size
+		case pass == 0:
+			return int(size), instead
+		default:
+			f.next = edit{int(size), instead}
+			return pass, nil
+		}
 	}
 }
 
 // Finish ends the stream the way upstream did: between two frames behind the end
 // of the stream, or broken off.
-func (f *frames) Finish(held []byte, err error) (int, error) {
+func (f *frames) Finish(held []byte, err error) (int, []byte, error) {
 	whole := len(held) == 0 && f.through == 0
 	if whole && f.ended && errors.Is(err, io.EOF) {
-		return 0, io.EOF
+		return 0, nil, io.EOF
 	}
 	if r := f.Pending(); r != nil && f.through == 0 {
 		f.End(r)
-		return 0, nil
+		return 0, nil, nil
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	f.onEvent(Event{Kind: EventAborted, Err: err})
-	return 0, err
+	return 0, f.rest(), err
 }
 
 // Ending is the frame that ends a stream with an error. Nothing may follow an
@@ -157,7 +180,15 @@ func (f *frames) Ending(r *refusal.Refusal) ([]byte, error) {
 		return nil, io.EOF
 	}
 	f.ended = true
-	return refusal.EndStreamFrame(r), io.EOF
+	return append(f.rest(), refusal.EndStreamFrame(r)...), io.EOF
+}
+
+// rest are frames of what is held back of the output, at its end.
+func (f *frames) rest() []byte {
+	if f.hider == nil || f.through > 0 {
+		return nil
+	}
+	return f.hider.held(f.observe)
 }
 
 func (f *frames) refuse(code refusal.Code, reason string) {
@@ -166,19 +197,21 @@ func (f *frames) refuse(code refusal.Code, reason string) {
 	f.End(r)
 }
 
-// inspect looks at one frame; payload may be only the beginning of size bytes.
-// It reports whether the frame may pass.
-func (f *frames) inspect(flags byte, payload []byte, size int64) bool {
+// inspect looks at one frame, of which shown may be only the beginning, with size
+// bytes behind its header. It reports whether the frame may pass, and what passes
+// in its place if it does in another form.
+func (f *frames) inspect(shown []byte, size int64) (ok bool, instead []byte) {
+	flags, payload := shown[0], shown[frameHeader:]
 	if flags&flagEndStream != 0 {
 		e := endStreamEvent(payload)
 		if f.limits.WallClock > 0 && e.Code == "deadline_exceeded" {
 			f.refuse(refusal.CodeWallClock, wallClockReason(f.limits.WallClock))
 			f.onEvent(Event{Kind: EventWallClock})
-			return false
+			return false, nil
 		}
 		f.ended = true
 		f.onEvent(e)
-		return true
+		return true, f.last(flags, payload, size)
 	}
 	p := peek(f.codec, flags, payload, size)
 	switch p.kind {
@@ -186,17 +219,57 @@ func (f *frames) inspect(flags byte, payload []byte, size int64) bool {
 		if f.limits.OutputBytes > 0 && f.output.Load()+p.size > f.limits.OutputBytes {
 			f.refuse(refusal.CodeOutputLimit, outputLimitReason(f.limits.OutputBytes))
 			f.onEvent(Event{Kind: EventLimit})
-			return false
+			return false, nil
 		}
 		f.output.Add(p.size)
-		f.show(p)
+		if f.hider == nil {
+			f.show(p)
+			return true, nil
+		}
+		return f.hide(p)
 	case frameStart, frameEnd:
 		if e, ok := lifeEvent(f.codec, payload); ok {
 			f.onEvent(e)
 		}
+		if p.kind == frameEnd && int64(len(payload)) == size {
+			if rest := f.rest(); rest != nil {
+				return true, append(rest, shown...)
+			}
+		}
 	case frameOther:
 	}
-	return true
+	return true, nil
+}
+
+// hide takes the secrets out of a frame of output.
+func (f *frames) hide(p peeked) (ok bool, instead []byte) {
+	shown, instead, ok := f.hider.output(p)
+	if !ok {
+		f.refuse(refusal.CodeUpstream, "The sandbox sent output in a form in which e2bguard cannot look for secrets, so the stream was ended.")
+		return false, nil
+	}
+	f.observe(p.to, shown)
+	return true, instead
+}
+
+// last is the end-of-stream frame behind what is held back, and without secrets in
+// its error; nil if it is as it was.
+func (f *frames) last(flags byte, payload []byte, size int64) []byte {
+	if f.hider == nil || int64(len(payload)) < size {
+		return nil
+	}
+	rest, text := f.rest(), string(payload)
+	clean := f.hider.set.Replace(text)
+	if rest == nil && clean == text {
+		return nil
+	}
+	return appendFrame(rest, flags, []byte(clean))
+}
+
+func (f *frames) observe(to relay.Output, piece []byte) {
+	if f.observer != nil && len(piece) > 0 {
+		f.observer.Output(to, piece)
+	}
 }
 
 // show shows a frame's output to the observer, in pieces no larger than the

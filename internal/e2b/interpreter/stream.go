@@ -10,6 +10,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/relay"
+	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 // EventKind says what a StreamFilter saw.
@@ -56,6 +57,14 @@ type StreamFilter struct {
 	results int64
 
 	observer relay.Observer
+	hider    *hider // nil if nothing is to be hidden
+	next     edit   // what Scan stopped before
+}
+
+// edit is a line, or a piece of a long one, and what passes in its place.
+type edit struct {
+	size    int
+	instead []byte
 }
 
 // longLine is what is known of a line that is larger than the buffer.
@@ -83,6 +92,14 @@ func NewStreamFilter(body io.ReadCloser, lim StreamLimits, onEvent func(Event)) 
 // before the first Read.
 func (f *StreamFilter) Observe(o relay.Observer) { f.observer = o }
 
+// Hide replaces the secrets of a set in the strings of all events, but for
+// pictures. It must be called before the first Read, and after Observe.
+func (f *StreamFilter) Hide(set *redact.Set) {
+	if !set.Empty() {
+		f.hider = newHider(set, (*lines)(f).observe)
+	}
+}
+
 // OutputBytes is how many bytes of stdout and stderr text have passed.
 func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
 
@@ -90,7 +107,11 @@ func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
 type lines StreamFilter
 
 // Scan looks at every complete line and lets it through.
-func (f *lines) Scan(held []byte) (pass int) {
+func (f *lines) Scan(held []byte) (pass int, instead []byte) {
+	if e := f.next; e.instead != nil {
+		f.next = edit{}
+		return e.size, e.instead
+	}
 	for {
 		i := bytes.IndexByte(held[pass+f.seen:], '\n')
 		whole := i >= 0
@@ -100,44 +121,56 @@ func (f *lines) Scan(held []byte) (pass int) {
 		}
 		piece := held[pass:end]
 		f.seen = 0
+		ok := true
 		switch {
 		case f.long != nil:
-			if len(piece) == 0 || !f.pass(piece) {
-				return pass
+			if len(piece) == 0 {
+				return pass, nil
 			}
+			ok, instead = f.pass(piece)
 			if whole {
 				f.long = nil
 			}
 		case whole:
-			if !f.inspect(piece) {
-				return pass
-			}
+			ok, instead = f.inspect(piece)
 		case len(piece) >= maxLineBuffer:
-			if !f.begin(piece) {
-				return pass
-			}
+			ok, instead = f.begin(piece)
 		default:
 			f.seen = len(piece)
-			return pass
+			return pass, nil
 		}
-		pass = end
+		switch {
+		case !ok:
+			return pass, nil
+		case instead == nil:
+			pass = end
+		case pass == 0:
+			return end, instead
+		default:
+			f.next = edit{end - pass, instead}
+			return pass, nil
+		}
 	}
 }
 
 // Finish ends the stream the way upstream ended it.
-func (f *lines) Finish(held []byte, err error) (int, error) {
+func (f *lines) Finish(held []byte, err error) (int, []byte, error) {
 	if r := f.Pending(); r != nil {
 		f.End(r)
-		return 0, nil
+		return 0, nil, nil
 	}
 	if errors.Is(err, io.EOF) {
-		if len(held) > 0 && !f.inspect(held) {
-			return 0, nil
+		if len(held) == 0 {
+			return 0, f.rest(), io.EOF
 		}
-		return len(held), io.EOF
+		ok, instead := f.inspect(held)
+		if !ok {
+			return 0, nil, nil
+		}
+		return len(held), instead, io.EOF
 	}
 	f.onEvent(Event{Kind: EventAborted, Err: err})
-	return 0, err
+	return 0, f.rest(), err
 }
 
 // Ending is an error event and the end. In the middle of a long line there is no
@@ -146,26 +179,41 @@ func (f *lines) Ending(r *refusal.Refusal) ([]byte, error) {
 	events := refusal.ExecuteEvents(r)
 	switch {
 	case f.long == nil:
-		return events, io.EOF
+		return append(f.rest(), events...), io.EOF
 	case f.long.kind == lineOutput && !f.long.text.done:
-		return append(f.long.text.closing(), events...), io.EOF
+		var tail []byte
+		if f.hider != nil {
+			tail = f.hider.unfinished()
+		}
+		return append(append(tail, f.long.text.closing()...), events...), io.EOF
 	default:
 		return nil, io.ErrUnexpectedEOF
 	}
 }
 
-// inspect counts one whole line and reports whether it may pass.
-func (f *lines) inspect(line []byte) bool {
+// rest are lines of what is held back of the output, at its end.
+func (f *lines) rest() []byte {
+	if f.hider == nil || f.long != nil {
+		return nil
+	}
+	return f.hider.rest()
+}
+
+// inspect counts one whole line and reports whether it may pass, and what passes
+// in its place if it does in another form.
+func (f *lines) inspect(line []byte) (ok bool, instead []byte) {
 	kind, to, text := peekLine(line)
 	switch kind {
 	case lineOutput:
 		var s textScanner
 		if !f.count(kind, s.scan(text)) {
-			return false
+			return false, nil
 		}
 		f.newShown(to).scan(text)
 	case lineResult:
-		return f.count(kind, int64(len(line)))
+		if !f.count(kind, int64(len(line))) {
+			return false, nil
+		}
 	case lineError:
 		var e struct {
 			Name  string `json:"name"`
@@ -175,13 +223,20 @@ func (f *lines) inspect(line []byte) bool {
 		f.onEvent(Event{Kind: EventError, Name: e.Name, Value: e.Value})
 	case lineEnd:
 		f.onEvent(Event{Kind: EventEnd})
+		if rest := f.rest(); rest != nil {
+			return true, append(rest, line...)
+		}
 	case lineOther:
 	}
-	return true
+	if f.hider == nil {
+		return true, nil
+	}
+	f.hider.begin(kind, to)
+	return true, f.hider.piece(line)
 }
 
-// begin starts a long line with its first piece and reports whether it may pass.
-func (f *lines) begin(piece []byte) bool {
+// begin starts a long line with its first piece; it is inspect for such a piece.
+func (f *lines) begin(piece []byte) (ok bool, instead []byte) {
 	kind, to, text := peekLine(piece)
 	long := &longLine{kind: kind}
 	n := int64(len(piece))
@@ -189,33 +244,47 @@ func (f *lines) begin(piece []byte) bool {
 		n = long.text.scan(text)
 	}
 	if !f.count(kind, n) {
-		return false
+		return false, nil
 	}
 	if kind == lineOutput {
 		long.shown = f.newShown(to)
 		long.shown.scan(text)
 	}
 	f.long = long
-	return true
+	if f.hider == nil {
+		return true, nil
+	}
+	f.hider.begin(kind, to)
+	return true, f.hider.piece(piece)
 }
 
-// pass counts a further piece of a long line and reports whether it may pass.
-func (f *lines) pass(piece []byte) bool {
+// pass counts a further piece of a long line; it is inspect for such a piece.
+func (f *lines) pass(piece []byte) (ok bool, instead []byte) {
 	next, n := f.long.text, int64(len(piece))
 	if f.long.kind == lineOutput {
 		n = next.scan(piece)
 	}
 	if !f.count(f.long.kind, n) {
-		return false
+		return false, nil
 	}
 	f.long.text = next
 	f.long.shown.scan(piece)
-	return true
+	if f.hider == nil {
+		return true, nil
+	}
+	return true, f.hider.piece(piece)
 }
 
-// newShown returns what decodes a line's text for the observer.
+func (f *lines) observe(to relay.Output, piece []byte) {
+	if f.observer != nil && len(piece) > 0 {
+		f.observer.Output(to, piece)
+	}
+}
+
+// newShown returns what decodes a line's text for the observer; nil if there is
+// none, or if the hider shows it.
 func (f *lines) newShown(to relay.Output) *shownText {
-	if f.observer == nil {
+	if f.observer == nil || f.hider != nil {
 		return nil
 	}
 	return &shownText{textScanner{show: func(b []byte) { f.observer.Output(to, b) }}}

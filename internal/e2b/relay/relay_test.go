@@ -21,29 +21,43 @@ type words struct {
 	banned string
 }
 
-func (w *words) Scan(held []byte) (pass int) {
+func (w *words) Scan(held []byte) (pass int, instead []byte) {
 	for {
 		i := bytes.IndexByte(held[pass:], ' ')
 		if i < 0 {
-			return pass
+			return pass, nil
 		}
-		if string(held[pass:pass+i]) == w.banned {
+		switch string(held[pass : pass+i]) {
+		case w.banned:
 			w.stream.End(refusal.New(refusal.CodePolicy, "no"))
-			return pass
+			return pass, nil
+		case "edit":
+			if pass > 0 {
+				return pass, nil
+			}
+			return i + 1, []byte("EDITED ")
+		case "drop":
+			if pass > 0 {
+				return pass, nil
+			}
+			return i + 1, []byte{}
 		}
 		pass += i + 1
 	}
 }
 
-func (w *words) Finish(held []byte, err error) (int, error) {
+func (w *words) Finish(held []byte, err error) (int, []byte, error) {
 	if r := w.stream.Pending(); r != nil {
 		w.stream.End(r)
-		return 0, nil
+		return 0, nil, nil
+	}
+	if string(held) == "edit" {
+		return len(held), []byte("EDITED"), err
 	}
 	if len(held) > 0 && errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return 0, err
+	return 0, nil, err
 }
 
 func (w *words) Ending(r *refusal.Refusal) ([]byte, error) { return []byte("!" + r.Reason), io.EOF }

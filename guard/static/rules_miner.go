@@ -26,6 +26,8 @@ var miners = setOf("xmrig", "xmr-stak", "xmr-stak-rx", "minerd", "cpuminer", "cp
 // minerMarks are in what miners are told or say, and in nothing else.
 var minerMarks = []string{"stratum+tcp://", "stratum+ssl://", "stratum2+", "stratum+tls://", "mining.subscribe", "mining.authorize", "--donate-level", "--coin=monero", "--coin monero", "cryptonight", "randomx/0", "rx/0", "--algo=rx", "coinhive.min.js", "CoinHive.Anonymous"}
 
+var minerWords = place.NewWords(minerMarks...)
+
 func minerMatch(f *facts) []hit {
 	out := matching(func(f *facts, e *fact) (string, bool) {
 		n := e.name()
@@ -104,7 +106,7 @@ func speaksStratum(f *facts, e *fact) (string, bool) {
 }
 
 func minerMark(s string) string {
-	if len(s) < 6 {
+	if !minerWords.In(s) {
 		return ""
 	}
 

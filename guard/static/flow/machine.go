@@ -149,7 +149,7 @@ type remembered struct {
 
 // Run follows a tree and returns what was found.
 func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
-	k := memories.Get().(*memory)
+	k, _ := memories.Get().(*memory)
 	k.machine = Machine{T: t, L: l, budget: budget, memory: k, folds: k.folds, sinks: k.sinks, follows: k.follows}
 	m := &k.machine
 

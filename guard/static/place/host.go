@@ -3,6 +3,7 @@ package place
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -74,6 +75,32 @@ var pools = []string{
 	"prohashing", "zpool.ca", "crypto-pool", "coinhive", "coin-hive", "cryptoloot",
 }
 
+// The tables above, arranged to be looked up: paths by how they begin, words
+// by their being in the host, and domains by name, for themselves and all below.
+var (
+	installerPaths = NewWords(installers...)
+	poolWords      = NewWords(pools...)
+	dropPaths      = NewWords(dropsOf(func(d string) bool { return strings.Contains(d, "/") })...)
+	dropWords      = NewWords(dropsOf(func(d string) bool { return !strings.ContainsAny(d, "/.") })...)
+	domains        = func() map[string]HostClass {
+		m := map[string]HostClass{}
+
+		for _, d := range dropsOf(func(d string) bool { return strings.Contains(d, ".") && !strings.Contains(d, "/") }) {
+			m[d] |= Drop
+		}
+
+		for _, d := range registries {
+			m[d] |= Registry
+		}
+
+		return m
+	}()
+)
+
+func dropsOf(kind func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(drops), func(d string) bool { return !kind(d) })
+}
+
 // coins are labels that, beside one with "pool" or "mining" in it, make a host
 // a mining pool.
 var coins = setOf("xmr", "monero", "eth", "etc", "btc", "rvn", "zec", "ltc", "doge", "kas", "erg", "ton", "randomx", "kawpow", "ethash", "stratum")
@@ -136,39 +163,19 @@ func ClassifyHost(target string) HostClass {
 		c |= Loopback
 	}
 
-	for _, d := range drops {
-		if hostPathMatch(host, lower, d) {
-			c |= Drop
-
-			break
-		}
+	if dropPaths.Begin(lower) || dropPaths.Begin(strings.TrimPrefix(lower, "www.")) || dropWords.In(host) {
+		c |= Drop
 	}
 
-	for _, d := range installers {
-		if strings.HasPrefix(rest, d) || strings.HasPrefix(strings.TrimPrefix(rest, "www."), d) {
-			c |= Installer
-
-			break
-		}
+	if installerPaths.Begin(rest) || installerPaths.Begin(strings.TrimPrefix(rest, "www.")) {
+		c |= Installer
 	}
 
-	for _, d := range registries {
-		if host == d || strings.HasSuffix(host, "."+d) {
-			c |= Registry
-
-			break
-		}
+	for name := host; name != ""; _, name, _ = strings.Cut(name, ".") {
+		c |= domains[name]
 	}
 
-	for _, p := range pools {
-		if strings.Contains(host, p) {
-			c |= Pool
-
-			break
-		}
-	}
-
-	if poolByLabels(host) {
+	if poolWords.In(host) || poolByLabels(host) {
 		c |= Pool
 	}
 
@@ -198,18 +205,6 @@ func poolByLabels(host string) bool {
 	}
 
 	return pool > 0 && coin > 0 || pool > 1
-}
-
-func hostPathMatch(host, hostPath, d string) bool {
-	if strings.Contains(d, "/") {
-		return strings.HasPrefix(hostPath, d) || strings.HasPrefix(strings.TrimPrefix(hostPath, "www."), d)
-	}
-
-	if !strings.Contains(d, ".") {
-		return strings.Contains(host, d)
-	}
-
-	return host == d || strings.HasSuffix(host, "."+d)
 }
 
 func isMetadata(a netip.Addr) bool {

@@ -21,7 +21,7 @@ func (e *eval) assign(a *syntax.Assign) {
 
 		for _, el := range a.Array.Elems {
 			if el.Value != nil {
-				list = append(list, e.fields(el.Value)...)
+				list = e.fields(list, el.Value)
 			}
 		}
 

@@ -233,7 +233,7 @@ func (e *eval) forClause(c *syntax.ForClause, stdin effect.Value, piped bool) ef
 		var items []effect.Value
 
 		for _, w := range loop.Items {
-			items = append(items, e.fields(w)...)
+			items = e.fields(items, w)
 		}
 
 		if !loop.InPos.IsValid() {

@@ -12,6 +12,8 @@
 package shell
 
 import (
+	"sync"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -28,6 +30,7 @@ func Parse(text string, budget *effect.Budget) effect.Result {
 	e := newEval(&r, budget)
 	e.text(text)
 	e.uncalled()
+	e.free()
 
 	// What mends a broken line is not part of the text.
 	for i := range r.Effects {
@@ -64,6 +67,8 @@ type eval struct {
 	fifos map[string]bool
 	// pipeIn is the standard input of the statement at work, for >(…).
 	pipeIn effect.Value
+	// spare are calls to be used again.
+	spare []*program.Call
 }
 
 // variable is a scalar or an array.
@@ -94,14 +99,47 @@ const (
 )
 
 func newEval(r *effect.Result, budget *effect.Budget) *eval {
-	e := &eval{r: r, budget: budget}
-	e.m = &program.Machine{Result: r, Budget: budget, Shell: e.shellText, Start: e.start}
+	e, _ := evals.Get().(*eval)
+	e.r, e.m.Result = r, r
+	e.budget, e.m.Budget = budget, budget
 
 	if budget.World != nil {
 		e.m.Dir = budget.World.Dir
 	}
 
 	return e
+}
+
+var evals = sync.Pool{New: func() any {
+	e := &eval{}
+	e.m = &program.Machine{Shell: e.shellText, Start: e.start}
+
+	return e
+}}
+
+// free wipes the state and passes it on to the next script.
+func (e *eval) free() {
+	*e.m = program.Machine{Shell: e.m.Shell, Start: e.m.Start}
+	*e = eval{m: e.m, spare: e.spare}
+
+	evals.Put(e)
+}
+
+// newCall and freeCall take calls from those that are done with.
+func (e *eval) newCall() *program.Call {
+	if n := len(e.spare); n > 0 {
+		c := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+
+		return c
+	}
+
+	return &program.Call{}
+}
+
+func (e *eval) freeCall(c *program.Call) {
+	*c = program.Call{}
+	e.spare = append(e.spare, c)
 }
 
 // text parses and runs a piece of shell text in the current state.

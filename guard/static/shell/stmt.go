@@ -138,7 +138,7 @@ func (e *eval) call(s *syntax.Stmt, c *syntax.CallExpr, stdin effect.Value, pipe
 	words := make([]effect.Value, 0, len(c.Args)+1)
 
 	for _, w := range c.Args {
-		words = append(words, e.fields(w)...)
+		words = e.fields(words, w)
 	}
 
 	for len(words) > 0 && words[0].IsEmpty() {
@@ -180,10 +180,15 @@ func quote(s string) string {
 }
 
 // dispatch starts a command by its folded words: function, builtin, program.
-func (e *eval) dispatch(c program.Call) effect.Value {
+func (e *eval) dispatch(call program.Call) effect.Value {
 	if !e.budget.Spend(1) {
 		return effect.Unknown(effect.TaintOutput)
 	}
+
+	c := e.newCall()
+	*c = call
+
+	defer e.freeCall(c)
 
 	c.Flags |= e.flags
 
@@ -204,7 +209,7 @@ func (e *eval) dispatch(c program.Call) effect.Value {
 	}
 
 	if b, ok := builtins[c.Name.Text]; ok {
-		if out, done := b(e, &c); done {
+		if out, done := b(e, c); done {
 			return out
 		}
 	}
@@ -213,7 +218,7 @@ func (e *eval) dispatch(c program.Call) effect.Value {
 		e.r.Add(effect.Effect{Kind: effect.Spawn, Span: c.Span, Target: c.Name, Flags: c.Flags | effect.FlagRecursing, Via: "$0"})
 	}
 
-	return e.m.RunCall(&c)
+	return e.m.RunCall(c)
 }
 
 func isArgZero(name effect.Value) bool { return name.Ref == "0" }

@@ -77,16 +77,16 @@ func (e *eval) tilde(v effect.Value) effect.Value {
 	return v
 }
 
-// fields is what a word becomes on a command line: braces expanded, unquoted
-// values split.
-func (e *eval) fields(w *syntax.Word) []effect.Value {
+// fields appends what a word becomes on a command line: braces expanded,
+// unquoted values split.
+func (e *eval) fields(out []effect.Value, w *syntax.Word) []effect.Value {
 	if !e.budget.Spend(2) {
-		return nil
+		return out
 	}
 
 	if len(w.Parts) == 1 {
 		if l, ok := w.Parts[0].(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') < 0 {
-			return []effect.Value{e.tilde(e.literal(unquote(l.Value)))}
+			return append(out, e.tilde(e.literal(unquote(l.Value))))
 		}
 	}
 
@@ -95,22 +95,20 @@ func (e *eval) fields(w *syntax.Word) []effect.Value {
 		split.Parts = append([]syntax.WordPart(nil), w.Parts...)
 
 		if syntax.SplitBraces(&split) {
-			var out []effect.Value
 			for _, alt := range e.braces(split.Parts, 0) {
-				out = append(out, e.split(alt)...)
+				out = e.split(out, alt)
 			}
 
 			return out
 		}
 	}
 
-	return e.split(w.Parts)
+	return e.split(out, w.Parts)
 }
 
-// split evaluates parts and splits unquoted values at IFS.
-func (e *eval) split(parts []syntax.WordPart) []effect.Value {
+// split evaluates parts, splits unquoted values at IFS, and appends them.
+func (e *eval) split(out []effect.Value, parts []syntax.WordPart) []effect.Value {
 	var (
-		out  []effect.Value
 		cur  []effect.Value
 		open bool
 	)

@@ -142,31 +142,36 @@ func (a *analysis) joined(effects []effect.Effect, lang string, pos position, fl
 	}
 
 	for i := range effects {
-		e := effects[i]
+		e := &effects[i]
 
 		switch e.Kind {
 		case effect.Import:
-			e = importOf(&e, lang, pos.file)
-			if e.Kind == effect.Load {
-				e.Flags |= flags
-				a.effects = append(a.effects, e)
+			if load := importOf(e, lang, pos.file); load.Kind == effect.Load {
+				load.Flags |= flags
+				a.effects = append(a.effects, load)
+				a.loadFirst(&load, pos, flags, depth)
 			}
 		case effect.SetEnv:
 			if startupFiles[e.Target.Text] {
-				e = effect.Effect{Kind: effect.Load, Target: e.Data, Lang: startupLanguage(e.Target.Text), Span: e.Span}
+				a.loadFirst(&effect.Effect{Target: e.Data, Lang: startupLanguage(e.Target.Text), Span: e.Span}, pos, flags, depth)
 			}
 		case effect.Eval:
-			a.evaluated(&e, pos.of(e.Span), flags, depth)
+			a.evaluated(e, pos.of(e.Span), flags, depth)
+		case effect.Load:
+			a.loadFirst(e, pos, flags, depth)
 		}
+	}
+}
 
-		if e.Kind != effect.Load {
-			continue
-		}
+// loadFirst judges the first file of a Load whose text is known.
+func (a *analysis) loadFirst(e *effect.Effect, pos position, flags effect.Flag, depth int) {
+	if len(a.budget.World.Files) == 0 {
+		return
+	}
 
-		for _, p := range a.candidates(&e) {
-			if a.load(p, e.Lang, pos.of(e.Span), flags|e.Flags, depth) {
-				break
-			}
+	for _, p := range a.candidates(e) {
+		if a.load(p, e.Lang, pos.of(e.Span), flags|e.Flags, depth) {
+			return
 		}
 	}
 }
@@ -226,11 +231,16 @@ func startupLanguage(variable string) string {
 func (a *analysis) candidates(e *effect.Effect) []string {
 	w := a.budget.World
 	out := make([]string, 0, 1+len(e.Args))
-
-	for _, v := range append([]effect.Value{e.Target}, e.Args...) {
+	add := func(v *effect.Value) {
 		if p := w.In(w.Dir, v.Text); p != "" {
 			out = append(out, p)
 		}
+	}
+
+	add(&e.Target)
+
+	for i := range e.Args {
+		add(&e.Args[i])
 	}
 
 	return out
@@ -274,6 +284,10 @@ func importOf(e *effect.Effect, lang, file string) effect.Effect {
 
 	at := func(paths ...string) effect.Effect {
 		load.Target = effect.Const(dir + "/" + paths[0])
+		if len(paths) > 1 {
+			load.Args = make([]effect.Value, 0, len(paths)-1)
+		}
+
 		for _, p := range paths[1:] {
 			load.Args = append(load.Args, effect.Const(dir+"/"+p))
 		}

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -36,6 +37,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			creations   <number>|off
 //			guard_calls <number>|off
 //		}
+//		share         <client> <client...>
 //		seal_key      <key...>
 //		signed_uploads path|any
 //		public_domain <domain>
@@ -67,7 +69,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		}
 //	}
 //
-// Each option may be given once, client and guard any number of times.
+// Each option may be given once, client, share and guard any number of times.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume the directive's name
 	if d.NextArg() {
@@ -76,7 +78,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := parseBlock(d, "e2b_guard", options(h)); err != nil {
 		return err
 	}
-	return at(d, h.checkVault())
+	return at(d, errors.Join(h.checkVault(), h.checkShare()))
 }
 
 // option is one line of a block: what it is called, how it is read, and what

@@ -21,6 +21,8 @@ func options(h *Handler) []option {
 		{name: "upstream", syntax: "{ … }", doc: "The E2B that calls are forwarded to.", set: h.parseUpstream, block: upstreamOptions(new(Upstream))},
 		{name: "client", syntax: "NAME KEY [{ … }]", many: true, set: h.parseClient, fallback: "none: clients bring their own E2B key",
 			doc: "A key the gateway gives out (`e2bguard key new`), or `sha256:` and its hash (`e2bguard key hash`); it needs `upstream api_key`. Once per client. Its block takes what `client_limits` does, for this client."},
+		{name: "share", syntax: "CLIENT CLIENT…", many: true, set: h.parseShare, fallback: "none: each client acts on its own sandboxes",
+			doc: "These clients act on one another's sandboxes. Once per group."},
 		{name: "client_limits", syntax: "{ … }", set: h.parseClientLimits, doc: "Bounds for what each client may use.", block: clientLimitOptions(new(ClientLimits))},
 		{name: "seal_key", syntax: "KEY…", set: h.parseSealKey, fallback: "one that is made and kept in Caddy's storage",
 			doc: "Seals what clients get in place of E2B's access tokens: 32 random bytes or more, `openssl rand -hex 32`. The first seals, all open; the same on every replica."},
@@ -105,6 +107,12 @@ func (h *Handler) parseClient(d *caddyfile.Dispenser) error {
 	}
 	h.Clients = append(h.Clients, client)
 	return nil
+}
+
+func (h *Handler) parseShare(d *caddyfile.Dispenser) error {
+	group, err := some(d, "team-a team-b")
+	h.Share = append(h.Share, group)
+	return err
 }
 
 func clientLimitOptions(l *ClientLimits) []option {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -97,4 +98,20 @@ func (l *ClientLimits) over(below policy.ClientLimits) policy.ClientLimits {
 		set(&below.GuardCalls, l.GuardCalls)
 	}
 	return below
+}
+
+// checkShare refuses groups that share nothing, or with nobody.
+func (h *Handler) checkShare() error {
+	var problems []error
+	for _, group := range h.Share {
+		if len(group) < 2 {
+			problems = append(problems, fmt.Errorf("share %s: write at least two clients, who then act on one another's sandboxes, as in: share team-a team-b", strings.Join(group, " ")))
+		}
+		for _, name := range group {
+			if !slices.ContainsFunc(h.Clients, func(c Client) bool { return c.Name == name }) {
+				problems = append(problems, fmt.Errorf("share names %s, which is no client; add a line `client %s KEY`, or leave it out", name, name))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }

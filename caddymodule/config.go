@@ -119,6 +119,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(wrap("client_limits", cfg.ClientLimits.Validate()))
 	cfg.Clients, err = h.clients(repl, cfg.Upstream.APIKey)
 	note(err)
+	cfg.Share = h.Share
+	note(h.checkShare())
 	note(oneOf("signed_uploads", h.SignedUploads, uploadsWithPath, uploadsAnywhere))
 	cfg.UnboundUploads = h.SignedUploads == uploadsAnywhere
 	cfg.PublicDomain, err = publicDomain(repl, h.PublicDomain)

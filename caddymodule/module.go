@@ -45,6 +45,10 @@ type Handler struct {
 	// bring their own E2B key (pass-through).
 	Clients []Client `json:"clients,omitempty"`
 
+	// Share lists groups of clients, by name, whose members act on one another's
+	// sandboxes. Default: each client acts on its own.
+	Share [][]string `json:"share,omitempty"`
+
 	// ClientLimits bounds what each client may use. Default: no limit.
 	ClientLimits *ClientLimits `json:"client_limits,omitempty"`
 

@@ -146,9 +146,17 @@ func (c *call) admitSandboxes() *refusal.Refusal {
 	return nil
 }
 
+// owner is whose sandbox the call is about, or makes.
+func (c *call) owner() string {
+	if c.sandbox.client != "" {
+		return c.sandbox.client
+	}
+	return c.client
+}
+
 // takeSlots takes n places, or none for a sandbox that has one already.
 func (c *call) takeSlots(n int) *refusal.Refusal {
-	limit := c.g.limitsOf(c.client).Sandboxes
+	limit := c.g.limitsOf(c.owner()).Sandboxes
 	if limit == 0 {
 		return nil
 	}
@@ -156,7 +164,7 @@ func (c *call) takeSlots(n int) *refusal.Refusal {
 	if c.target.Row.Operation == route.SandboxFork {
 		id = "" // what is forked has its place, its forks have none
 	}
-	u := c.g.state.usageOf(c.client)
+	u := c.g.state.usageOf(c.owner())
 	if u.isFresh(recountAfter) && c.reserve(u, id, n, limit) {
 		return nil
 	}
@@ -202,7 +210,7 @@ func (c *call) freeSlots() {
 	if c.slots == 0 {
 		return
 	}
-	u := c.g.state.usageOf(c.client)
+	u := c.g.state.usageOf(c.owner())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.pending -= c.slots
@@ -211,10 +219,10 @@ func (c *call) freeSlots() {
 
 // countSandbox puts a sandbox that runs now in the place that was taken for it.
 func (c *call) countSandbox(id string) {
-	if c.g.limitsOf(c.client).Sandboxes == 0 {
+	if c.g.limitsOf(c.owner()).Sandboxes == 0 {
 		return
 	}
-	u := c.g.state.usageOf(c.client)
+	u := c.g.state.usageOf(c.owner())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.slots > 0 {
@@ -226,8 +234,8 @@ func (c *call) countSandbox(id string) {
 
 // uncountSandbox frees the place of a sandbox that was killed or paused.
 func (c *call) uncountSandbox(*http.Response) error {
-	if c.g.limitsOf(c.client).Sandboxes > 0 {
-		u := c.g.state.usageOf(c.client)
+	if c.g.limitsOf(c.owner()).Sandboxes > 0 {
+		u := c.g.state.usageOf(c.owner())
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		delete(u.running, c.target.Params["sandboxID"])
@@ -238,7 +246,7 @@ func (c *call) uncountSandbox(*http.Response) error {
 // recount asks E2B which of the client's sandboxes are running. In pass-through
 // mode these are all of the account's: nothing tells whose they are.
 func (c *call) recount(u *usage) error {
-	_, err, _ := c.g.counts.Do(c.client, func() (any, error) {
+	_, err, _ := c.g.counts.Do(c.owner(), func() (any, error) {
 		// Others may be waiting for the answer when the first has gone.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), lookupTimeout)
 		defer cancel()
@@ -266,7 +274,7 @@ var errKeyUnknown = errors.New("E2B does not know the key")
 func (c *call) listRunning(ctx context.Context) (map[string]time.Time, error) {
 	query := url.Values{"state": {"running"}, "limit": {"100"}}
 	if c.g.vault() {
-		query.Set("metadata", control.OwnerFilter(c.client))
+		query.Set("metadata", control.OwnerFilter(c.owner()))
 	}
 	running := map[string]time.Time{}
 	for range pagesCounted {
@@ -285,7 +293,7 @@ func (c *call) listRunning(ctx context.Context) (map[string]time.Time, error) {
 			return nil, fmt.Errorf("counting sandboxes: %w", err)
 		}
 		for _, info := range answer.Sandboxes() {
-			if !c.g.vault() || info.Owner == c.client {
+			if !c.g.vault() || info.Owner == c.owner() {
 				running[info.ID] = time.Time{}
 			}
 		}

@@ -28,6 +28,9 @@ type Config struct {
 	// Clients are the keys the gateway gives out (vault mode). None: clients
 	// bring their own E2B key (pass-through).
 	Clients []Client
+	// Share lists groups of clients, by name, whose members act on one another's
+	// sandboxes.
+	Share [][]string
 	// Seal makes and opens the tokens that clients get in place of E2B's (vault
 	// mode).
 	Seal *seal.Sealer

@@ -176,7 +176,7 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 
 func (c *call) learn(info control.SandboxInfo, status int) {
 	sb := sandbox{
-		client: c.client, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: true,
+		client: c.owner(), envdToken: redact.NewSecret(info.EnvdToken), envdKnown: true,
 		trafficToken: redact.NewSecret(info.TrafficToken), started: time.Now(),
 		domain: c.g.cfg.Upstream.ownDomain(info.Domain), domainKnown: true,
 	}

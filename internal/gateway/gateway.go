@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type Gateway struct {
 	// clients and their names; empty in pass-through mode.
 	clients []knownClient
 	names   map[string]Client
+	// shares are, for each client, the others whose sandboxes it may use.
+	shares map[string][]string
 	// lookups are the questions to E2B who made a sandbox.
 	lookups     singleflight.Group
 	counts      singleflight.Group // of clients' running sandboxes
@@ -78,6 +81,7 @@ func New(cfg Config) (*Gateway, error) {
 		g.clients = append(g.clients, knownClient{client.Name, digest})
 		g.names[client.Name] = client
 	}
+	g.shares = shares(cfg.Share)
 	g.fwd, err = newForwarder(g)
 	return g, err
 }
@@ -123,6 +127,13 @@ func (c Config) validate() error {
 		names[digest] = client.Name
 		if client.Limits != nil {
 			problems = append(problems, client.Limits.Validate())
+		}
+	}
+	for _, group := range c.Share {
+		for _, name := range group {
+			if !slices.ContainsFunc(c.Clients, func(client Client) bool { return client.Name == name }) {
+				problems = append(problems, fmt.Errorf("share names %q, which is no client", name))
+			}
 		}
 	}
 	return errors.Join(problems...)

@@ -50,7 +50,7 @@ func (c *call) settleOwn(id string) *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	if sb.client != c.client {
+	if !c.g.mayUse(c.client, sb.client) {
 		return c.suspect(c.refuseSandbox(id))
 	}
 	c.sandbox = sb
@@ -70,10 +70,13 @@ func (c *call) settleDataPlane() *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	if c.client != "" && c.client != sb.client {
+	if c.client != "" && !c.g.mayUse(c.client, sb.client) {
 		return c.suspect(c.refuseSandbox(c.target.Sandbox))
 	}
-	c.client, c.outcome.Client, c.sandbox = sb.client, sb.client, sb
+	c.sandbox = sb
+	if c.client == "" {
+		c.client, c.outcome.Client = sb.client, sb.client
+	}
 	if signed {
 		return c.takeSignature(sb)
 	}
@@ -174,6 +177,9 @@ func (g *Gateway) askE2B(ctx context.Context, id string) (sandbox, error) {
 
 // narrowList makes a list show the client's own sandboxes.
 func (c *call) narrowList() *refusal.Refusal {
+	if len(c.g.shares[c.client]) > 0 {
+		return nil // a filter has one owner
+	}
 	query, ref := control.OwnerQuery(c.r.URL.RawQuery, c.client)
 	if ref == nil {
 		c.setQuery(query)
@@ -216,7 +222,7 @@ func (c *call) filterSandboxes(resp *http.Response) error {
 	if err != nil {
 		return refuseAnswer(err)
 	}
-	answer.Keep(func(info control.SandboxInfo) bool { return info.Owner == c.client })
+	answer.Keep(func(info control.SandboxInfo) bool { return c.g.mayUse(c.client, info.Owner) })
 	answer.SetTokens(c.sealTokens)
 	answer.HideOwner()
 	replaceBody(resp, answer.Encode())
@@ -235,7 +241,7 @@ func (c *call) filterMetrics(resp *http.Response) error {
 		if !known && !c.g.state.isMissing(id) {
 			sb, _ = c.g.lookUp(c.r.Context(), id) // what cannot be looked up is nobody's
 		}
-		return sb.client == c.client
+		return c.g.mayUse(c.client, sb.client)
 	})
 	if err != nil {
 		return refuseAnswer(err)

@@ -22,14 +22,16 @@ func (c *call) takeSignature(sb sandbox) *refusal.Refusal {
 }
 
 // signedFor reports whether a URL was signed with the token that the sandbox's
-// client has, or had before the seal key was changed.
+// client, or one it shares with, has, or had before the seal key was changed.
 func (c *call) signedFor(u files.SignedURL, id string, sb sandbox) bool {
 	if !c.g.vault() {
 		return !sb.envdToken.IsZero() && u.SignedWith(sb.envdToken.Reveal())
 	}
-	for _, token := range c.g.cfg.Seal.SealAll(seal.Token{Kind: seal.Envd, Sandbox: id, Client: sb.client, Inner: sb.envdToken.Reveal()}) {
-		if u.SignedWith(token) {
-			return true
+	for _, client := range append([]string{sb.client}, c.g.shares[sb.client]...) {
+		for _, token := range c.g.cfg.Seal.SealAll(seal.Token{Kind: seal.Envd, Sandbox: id, Client: client, Inner: sb.envdToken.Reveal()}) {
+			if u.SignedWith(token) {
+				return true
+			}
 		}
 	}
 	return false

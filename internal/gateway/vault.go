@@ -64,8 +64,16 @@ func (c *call) identifyByToken() *refusal.Refusal {
 		return c.suspect(refusal.New(refusal.CodeUnauthorized, "unauthorized access: the call carries no access token of this gateway. Create the sandbox, or connect to it, through this gateway, and use the token of that answer."))
 	}
 	sb, known := c.g.state.lookup(c.target.Sandbox)
-	if c.client != "" && (!known || c.tokens.hasEnvd && !sb.envdKnown || sb.trafficToken.IsZero() && !c.tokens.traffic.IsZero()) {
-		c.g.state.remember(c.target.Sandbox, sandbox{client: c.client, envdToken: c.tokens.envd, envdKnown: c.tokens.hasEnvd, trafficToken: c.tokens.traffic})
+	if known && c.client != "" && !c.g.mayUse(c.client, sb.client) {
+		c.client = "" // it was shared when the token was given out
+		return c.suspect(refusal.New(refusal.CodeUnauthorized, "unauthorized access: this sandbox is another client's, and is not shared any more."))
+	}
+	owner := sb.client
+	if !known && len(c.g.shares[c.client]) == 0 {
+		owner = c.client
+	}
+	if c.client != "" && owner != "" && (!known || c.tokens.hasEnvd && !sb.envdKnown || sb.trafficToken.IsZero() && !c.tokens.traffic.IsZero()) {
+		c.g.state.remember(c.target.Sandbox, sandbox{client: owner, envdToken: c.tokens.envd, envdKnown: c.tokens.hasEnvd, trafficToken: c.tokens.traffic})
 		sb, _ = c.g.state.lookup(c.target.Sandbox)
 	}
 	c.sandbox = sb

@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds a line, in bytes: the largest text that can be judged, escaped,
+// and room for what stands around it.
+const maxLine = 64 << 20
+
+// errTorn says that a file ends in the middle of a line.
+var errTorn = errors.New("the last line is incomplete")
+
+// lines reads a log line by line.
+type lines struct {
+	r    *bufio.Reader
+	line []byte
+	n    int
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns a line without its end, valid until the next call; io.EOF behind
+// the last, errTorn (and the piece) for one that was never ended.
+func (l *lines) next() ([]byte, error) {
+	l.line = l.line[:0]
+	l.n++
+	for {
+		piece, err := l.r.ReadSlice('\n')
+		if len(l.line)+len(piece) > maxLine {
+			return nil, fmt.Errorf("line %d is longer than any record", l.n)
+		}
+		l.line = append(l.line, piece...)
+		switch {
+		case err == nil:
+			return l.line[:len(l.line)-1], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(l.line) > 0:
+			return l.line, errTorn
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Read calls each for the records of a log, in the order they are there, until it
+// returns false. Records that do not verify by themselves, and an incomplete last
+// line, are passed over: Verify is for those. It returns how many were.
+func Read(r io.Reader, each func(Record) bool) (unread int, err error) {
+	for in := newLines(r); ; {
+		line, err := in.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return unread, nil
+		case errors.Is(err, errTorn):
+			return unread + 1, nil
+		case err != nil:
+			return unread, err
+		}
+		rec, err := open(line, nil)
+		if err != nil {
+			unread++
+			continue
+		}
+		if !each(rec) {
+			return unread, nil
+		}
+	}
+}

@@ -59,6 +59,7 @@ type call struct {
 	forwarded bool
 	// answered is the status of the upstream's answer; 0 for none.
 	answered int
+	evidence evidence
 }
 
 // message is the typed form of a request body.
@@ -183,6 +184,7 @@ func (c *call) refuse(ref *refusal.Refusal) {
 }
 
 func (c *call) close() {
+	c.finish()
 	if c.upload != nil {
 		c.upload.stop()
 	}

@@ -60,6 +60,9 @@ type Config struct {
 	// lifetime is not what was asked for.
 	Verify bool
 
+	// Audit is where the records of calls go.
+	Audit Audit
+
 	// State outlives a reload of the configuration; nil makes a new one.
 	State  *State
 	Logger *zap.Logger

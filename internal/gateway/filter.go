@@ -62,6 +62,12 @@ func (c *call) filtered() bool {
 // and what policy changed in it.
 func (c *call) guardHeader() string {
 	h := c.outcome.Decision + "; id=" + c.id
+	if c.outcome.WouldBlock {
+		h += "; would_block"
+	}
+	if c.evidence.unrecorded {
+		h += "; audit=failed"
+	}
 	if changed := c.changedFields(); changed != "" {
 		h += "; changed=" + changed
 	}
@@ -199,6 +205,7 @@ func (c *call) filterProcess(resp *http.Response) error {
 	var pid uint32
 	follow := &following{unfollow: func(bool) {}}
 	err := c.filterRPCStream(resp, limits, func(e envd.Event) {
+		c.sawProcess(e)
 		switch e.Kind {
 		case envd.EventStart:
 			if pid != 0 {
@@ -233,6 +240,7 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
+	f.Observe(c.observer())
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	resp.Body = f
 	return nil
@@ -249,6 +257,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
 	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
+		c.sawExecution(e)
 		switch e.Kind {
 		case interpreter.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
@@ -256,6 +265,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 			c.logAborted(e.Err)
 		}
 	})
+	f.Observe(c.observer())
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	// The interpreter has no timeout of its own: the SDK's is its client leaving,
 	// which nobody can see in the call. To the gateway it is code without one.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/body"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
@@ -33,6 +34,7 @@ type Gateway struct {
 	bodies *body.Reader
 	fwd    *forwarder
 	masker *redact.Masker
+	texts  audit.Texts
 	log    *zap.Logger
 
 	// clients and their names; empty in pass-through mode.
@@ -82,6 +84,7 @@ func New(cfg Config) (*Gateway, error) {
 		g.names[client.Name] = client
 	}
 	g.shares = shares(cfg.Share)
+	g.texts = audit.Texts{Code: cfg.Audit.Code, Head: cfg.Audit.HeadBytes, Output: cfg.Audit.OutputBytes, Masker: g.masker}
 	g.fwd, err = newForwarder(g)
 	return g, err
 }
@@ -184,7 +187,9 @@ func (c *call) run() *refusal.Refusal {
 	if ref := c.enforce(); ref != nil {
 		return ref
 	}
-	c.record()
+	if ref := c.record(); ref != nil {
+		return ref
+	}
 	c.forward() // filter runs inside, on the response
 	return nil
 }
@@ -198,6 +203,7 @@ func (c *call) recoverPanic() {
 		return
 	}
 	if p == http.ErrAbortHandler { //nolint:errorlint // recover returns the value itself
+		c.sawLoss()
 		panic(p)
 	}
 	ref := c.refusePanic(p)

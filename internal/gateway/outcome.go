@@ -14,6 +14,8 @@ type Outcome struct {
 	// Decision is "pass", "block", "fail_open" (no verdict, and on_error allow),
 	// "allow" (no subject to judge) or "refuse" (a refusal that no guard made).
 	Decision string
+	// WouldBlock says that the call goes on only because of shadow mode.
+	WouldBlock bool
 	// Code is the refusal's code; "" if the call was forwarded.
 	Code string
 }

@@ -10,18 +10,26 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
 
 // record writes the decision before the call is forwarded: one structured line.
 // Operations that are always passed are noted at debug level only.
-func (c *call) record() {
+func (c *call) record() *refusal.Refusal {
 	level := levelOf(c.outcome.Decision)
 	if c.target.Row.Default == route.Allow {
 		level = zapcore.DebugLevel
 	}
+	if c.audited() {
+		if ref := c.mustRecord(audit.Decision{Decision: c.outcome.Decision}, c.rulings); ref != nil {
+			return ref
+		}
+		c.evidence.decided = true
+	}
 	c.log(level, c.outcome.Decision, c.rulings)
+	return nil
 }
 
 func levelOf(decision string) zapcore.Level {
@@ -32,8 +40,8 @@ func levelOf(decision string) zapcore.Level {
 }
 
 // recordLate writes the decision about a file that was met while its upload was
-// already streaming.
-func (c *call) recordLate(s screened) {
+// already streaming, and returns what ends the upload.
+func (c *call) recordLate(s screened) *refusal.Refusal {
 	decision := decisionPass
 	switch {
 	case !s.ruling.Allow:
@@ -42,6 +50,21 @@ func (c *call) recordLate(s screened) {
 		decision = decisionFailOpen
 	}
 	c.log(levelOf(decision), decision, []screened{s})
+	if !s.ruling.Allow {
+		d := audit.Decision{Decision: decision, Reason: c.g.texts.Short(s.ruling.Reason), Late: true}
+		if err := c.recordDecision(d, []screened{s}); err != nil {
+			c.unrecorded(err)
+		}
+		return refuseRuling(s.ruling)
+	}
+	return c.mustRecord(audit.Decision{Decision: decision, Late: true}, []screened{s})
+}
+
+// unrecorded tells of a refusal that is not in the audit log: nothing has run, so
+// it stands all the same.
+func (c *call) unrecorded(err error) {
+	c.g.cfg.Audit.Log.Missed()
+	c.g.log.Error("the audit record of a refusal could not be written", zap.String("request_id", c.id), zap.Error(err))
 }
 
 // recordRefusal writes the decision of a call that ends here.
@@ -55,6 +78,18 @@ func (c *call) recordRefusal(ref *refusal.Refusal) {
 		level = zapcore.DebugLevel
 	}
 	c.log(level, c.outcome.Decision, c.rulings, fields...)
+	switch {
+	case c.evidence.decided:
+		c.sawRefusal(ref)
+	case !c.quiet:
+		d := audit.Decision{Decision: c.outcome.Decision, Code: string(ref.Code), Reason: c.g.texts.Short(ref.Reason)}
+		if ref.Err != nil {
+			d.Cause = c.g.texts.Short(ref.Err.Error())
+		}
+		if err := c.recordDecision(d, c.rulings); err != nil {
+			c.unrecorded(err)
+		}
+	}
 }
 
 func (c *call) log(level zapcore.Level, decision string, rulings []screened, extra ...zap.Field) {
@@ -75,6 +110,9 @@ func (c *call) log(level zapcore.Level, decision string, rulings []screened, ext
 	if len(rulings) > 0 {
 		fields = append(fields, zap.Array("subjects", loggedRulings{c.g, rulings}))
 	}
+	if c.outcome.WouldBlock {
+		fields = append(fields, zap.Bool("would_block", true))
+	}
 	if changed := c.changedFields(); changed != "" {
 		fields = append(fields, zap.String("changed", changed))
 	}
@@ -90,6 +128,7 @@ func (c *call) mode() string {
 
 // logCut notes that a limit of ours ended a running stream.
 func (c *call) logCut(code refusal.Code) {
+	c.sawCut(code)
 	c.g.log.Info("stream ended by the gateway", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox),
 		zap.String("operation", c.outcome.Operation), zap.String("code", string(code)))
 }
@@ -100,6 +139,7 @@ func (c *call) logAborted(err error) {
 	if c.r.Context().Err() != nil {
 		return
 	}
+	c.sawEnd(audit.EndedTruncated, err.Error())
 	c.g.log.Warn("stream broken off by the upstream", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox),
 		zap.String("operation", c.outcome.Operation), zap.Error(err))
 }

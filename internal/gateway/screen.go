@@ -73,6 +73,7 @@ func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 		if !res.ruling.Allow {
 			return refuseRuling(res.ruling)
 		}
+		c.outcome.WouldBlock = c.outcome.WouldBlock || res.ruling.WouldBlock
 		if res.ruling.FailOpen {
 			c.outcome.Decision = decisionFailOpen
 		}

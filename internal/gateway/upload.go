@@ -132,11 +132,7 @@ func (u *upload) review(part *files.Part, class files.Class, text string) *refus
 		return ref
 	}
 	res := u.c.ask(u.c.r.Context(), subject)
-	u.c.recordLate(res)
-	if !res.ruling.Allow {
-		return refuseRuling(res.ruling)
-	}
-	return nil
+	return u.c.recordLate(res)
 }
 
 // FileSubject is what a guard is asked about a file that is written to path, for

@@ -41,6 +41,7 @@ var codes = map[Code]rendering{
 	CodeDenied:        permissionDenied,
 	CodeUnknown:       permissionDenied,
 	CodeGuardFailed:   permissionDenied,
+	CodeAudit:         permissionDenied,
 	CodeUnroutable:    invalidArgument,
 	CodeInvalid:       invalidArgument,
 	CodeTooLarge:      resourceExhausted.statuses(0, 0, http.StatusRequestEntityTooLarge),
@@ -87,7 +88,7 @@ func (r *Refusal) code() Code {
 // name is what the code interpreter's clients show as the exception's name.
 func (r *Refusal) name() string {
 	switch r.code() {
-	case CodePolicy, CodeDenied, CodeUnknown, CodeGuardFailed:
+	case CodePolicy, CodeDenied, CodeUnknown, CodeGuardFailed, CodeAudit:
 		return "PolicyViolation"
 	case CodeOverload, CodeShuttingDown:
 		return "GatewayBusy"

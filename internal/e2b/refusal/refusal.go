@@ -25,6 +25,7 @@ const (
 	CodeNotFound      Code = "not_found"      // no such sandbox, or none of this client's
 	CodeNoProcess     Code = "no_process"     // no such process in the sandbox
 	CodeGuardFailed   Code = "guard_failed"   // no verdict, so no run
+	CodeAudit         Code = "audit_failed"   // no record, so no run
 	CodeOverload      Code = "overload"       // our own limits; retry later
 	CodeClientLimit   Code = "client_limit"   // the client has used up what it may
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
@@ -81,6 +82,7 @@ var statuses = map[Code]int{
 	CodeNotFound:      http.StatusNotFound,
 	CodeNoProcess:     http.StatusNotFound,
 	CodeGuardFailed:   http.StatusForbidden,
+	CodeAudit:         http.StatusForbidden,
 	CodeOverload:      http.StatusTooManyRequests,
 	CodeClientLimit:   http.StatusTooManyRequests,
 	CodeUpstream:      http.StatusBadGateway,

@@ -44,7 +44,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		guard         static [{ profile <word>; disable <rules...> }]
 //		guard         superagent { url <url>; api_key <key>; ... }
 //		profile       strict|balanced|permissive
-//		mode          enforce
+//		mode          enforce|shadow
 //		on_error      block|allow
 //		limits {
 //			sandbox_lifetime      <default> [<max>]
@@ -67,6 +67,15 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			max_upload   <size>
 //			read_timeout <duration>
 //		}
+//		audit <path> [{
+//			durability sync|async
+//			on_failure block|allow
+//			log_code   full|head [<size>]|digest
+//			output     <size>|off
+//			rotate     <size>|off
+//			keep       <number>|off
+//			keep_for   <duration>|off
+//		}]
 //	}
 //
 // Each option may be given once, client, share and guard any number of times.
@@ -137,7 +146,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 // notBuilt lists options of later releases and what to do without them.
 var notBuilt = map[string]string{
 	"pty":       "terminals and stdin are refused in this release; remove the line",
-	"audit":     "decisions are written to Caddy's log as http.handlers.e2b_guard; remove the line, and route that logger to a file with the global `log` option",
 	"redact":    "responses are not redacted in this release; remove the line",
 	"run":       "use an E2B SDK through this gateway; remove the line",
 	"guard_api": "ask the guard with `e2bguard check`; remove the line",

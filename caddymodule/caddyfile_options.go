@@ -34,7 +34,8 @@ func options(h *Handler) []option {
 			doc: "Guards in the order they are asked; a block ends the chain, the last verdict stands."},
 		{name: "profile", syntax: "strict | balanced | permissive", set: h.parseProfile, fallback: profileBalanced,
 			doc: "How much doubt blocks. `strict` also lowers the limits that are not given."},
-		{name: "mode", syntax: "enforce", set: h.parseMode, fallback: modeEnforce, doc: "Decide and enforce."},
+		{name: "mode", syntax: "enforce | shadow", set: h.parseMode, fallback: modeEnforce,
+			doc: "`shadow`: guards are asked and what they say is recorded, and nothing is blocked for it. Limits and policy hold all the same."},
 		{name: "on_error", syntax: "block | allow", set: h.parseOnError, fallback: onErrorBlock,
 			doc: "What happens to a call that no guard could judge. A guard that refuses its key blocks either way."},
 		{name: "limits", syntax: "{ … }", set: h.parseLimits, doc: "Bounds for sandboxes and what runs in them.", block: limitOptions(new(Limits))},
@@ -48,6 +49,8 @@ func options(h *Handler) []option {
 		{name: "persistence", syntax: "deny | allow [pause] [snapshot] [fork]", set: h.parsePersistence, fallback: "deny",
 			doc: "Which ways of outliving a run are open."},
 		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
+		{name: "audit", syntax: "PATH [{ … }]", set: h.parseAudit, fallback: "none: lines of Caddy's log, best effort", block: auditOptions(new(Audit)),
+			doc: "A record of each guarded call, on disk before the call is forwarded, in a chain that shows tampering. One file for each process. Placeholders allowed."},
 	}
 }
 
@@ -166,17 +169,8 @@ func (h *Handler) parseProfile(d *caddyfile.Dispenser) (err error) {
 }
 
 func (h *Handler) parseMode(d *caddyfile.Dispenser) (err error) {
-	h.Mode, err = one(d, modeEnforce)
-	switch {
-	case err != nil:
-		return err
-	case h.Mode == "shadow":
-		return d.Errf("mode shadow is not built yet, and nothing is accepted and ignored: write `mode enforce`, or nothing; " +
-			"to try a policy without blocking, run `e2bguard check` over recorded commands")
-	case h.Mode != modeEnforce:
-		return d.Errf("mode %s: write enforce", h.Mode)
-	}
-	return nil
+	h.Mode, err = word(d, modeEnforce, modeShadow)
+	return err
 }
 
 func (h *Handler) parseOnError(d *caddyfile.Dispenser) (err error) {

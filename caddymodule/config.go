@@ -26,6 +26,7 @@ const (
 	profilePermissive = "permissive"
 
 	modeEnforce = "enforce"
+	modeShadow  = "shadow"
 
 	on  = "on"
 	off = "off"
@@ -128,12 +129,14 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(oneOf("verify", h.Verify, on, off))
 	cfg.Verify = h.Verify != off
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))
-	note(oneOf("mode", h.Mode, modeEnforce))
+	note(oneOf("mode", h.Mode, modeEnforce, modeShadow))
 	note(oneOf("on_error", h.OnError, onErrorBlock, onErrorAllow))
-	cfg.Mode = guard.Mode{AllowOnError: h.OnError == onErrorAllow}
+	cfg.Mode = guard.Mode{AllowOnError: h.OnError == onErrorAllow, Shadow: h.Mode == modeShadow}
 	cfg.Policy, err = h.policy()
 	note(err)
 	cfg.Body, err = h.Buffer.config(repl)
+	note(err)
+	cfg.Audit, h.auditPath, h.auditOptions, err = h.Audit.config(repl)
 	note(err)
 	// Last: a configuration with a fault must not leave a generated key behind.
 	cfg.Seal, err = h.sealer(ctx, repl, len(problems) == 0)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/gateway"
 )
 
@@ -77,7 +78,8 @@ type Handler struct {
 	// to 20 s of wall clock, 5 s of CPU and 512 MiB.
 	Profile string `json:"profile,omitempty"`
 
-	// Mode is "enforce", the only one.
+	// Mode is "enforce" (default) or "shadow": guards are asked and their verdicts
+	// recorded, and none blocks. Limits and policy hold all the same.
 	Mode string `json:"mode,omitempty"`
 
 	// OnError is what happens to a call that no guard could judge: "block"
@@ -110,10 +112,16 @@ type Handler struct {
 	// Buffer bounds what is read from clients.
 	Buffer *Buffer `json:"buffer,omitempty"`
 
-	gw     *gateway.Gateway
-	lease  *lease
-	access *accessLog
-	logger *zap.Logger
+	// Audit keeps a record of every guarded call. Default: none but the lines of
+	// the logger http.handlers.e2b_guard.
+	Audit *Audit `json:"audit,omitempty"`
+
+	auditPath    string
+	auditOptions audit.Options
+	gw           *gateway.Gateway
+	lease        *lease
+	access       *accessLog
+	logger       *zap.Logger
 }
 
 // CaddyModule returns the Caddy module information.
@@ -140,15 +148,22 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	cfg.State = shared.state
+	path := "" // of the audit log that this handler holds
 	if cfg.Guard, err = h.loadGuards(ctx, cfg); err == nil {
+		cfg.Audit.Policy = policyDigest(h.profile(), cfg)
+		if cfg.Audit.Log, err = h.openAudit(ctx); cfg.Audit.Log != nil {
+			path = cfg.Audit.Log.Path()
+		}
+	}
+	if err == nil {
 		h.gw, err = gateway.New(cfg)
 	}
 	if err != nil {
-		return errors.Join(err, releaseShared(states))
+		return errors.Join(err, releaseAudit(path), releaseShared(states))
 	}
 	logger := h.logger
 	h.lease = newLease(func() {
-		if err := errors.Join(h.gw.Close(), releaseShared(states)); err != nil {
+		if err := errors.Join(h.gw.Close(), releaseAudit(path), releaseShared(states)); err != nil {
 			logger.Error("closing the gateway", zap.Error(err))
 		}
 	})
@@ -219,6 +234,15 @@ func (h *Handler) warn(cfg gateway.Config) {
 	}
 	if cfg.Mode.AllowOnError {
 		h.logger.Warn("on_error allow: calls run unjudged while the guards fail")
+	}
+	if cfg.Mode.Shadow {
+		h.logger.Warn("mode shadow: guards are asked, and no verdict of theirs blocks")
+	}
+	if h.Audit == nil {
+		h.logger.Info("no audit log is configured: decisions and outcomes are written to this logger, best effort; for durable evidence write, for example: audit " + exampleAudit)
+	}
+	if cfg.Audit.PassOnFailure {
+		h.logger.Warn("audit on_failure allow: calls run unrecorded while the audit log cannot be written")
 	}
 	if !cfg.Verify || cfg.Upstream.Legacy {
 		h.logger.Warn("sandboxes are not verified to have the network and lifetime that was asked for: an E2B API that ignores these fields leaves them open")

@@ -62,6 +62,10 @@ func (h *Handler) sealer(ctx caddy.Context, repl *caddy.Replacer, generate bool)
 			"seal_key {file./run/secrets/seal}", zap.String("key", sealKeyFile))
 		text = kept
 	}
+	var err error
+	if h.auditOptions.Key, err = auditKey(text); err != nil {
+		return nil, err
+	}
 	return newSealer(text)
 }
 

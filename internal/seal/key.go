@@ -84,3 +84,13 @@ func (k Key) derive() (material []byte, id [idSize]byte, err error) {
 	}
 	return material, [idSize]byte(name), nil
 }
+
+// Derive returns a secret for another purpose, from which neither the key nor
+// what it seals with can be had.
+func (k Key) Derive(purpose string) (redact.Secret, error) {
+	b, err := hkdf.Key(sha512.New, []byte(k.secret.Reveal()), nil, purpose, minSecret)
+	if err != nil {
+		return redact.Secret{}, fmt.Errorf("deriving a secret: %w", err)
+	}
+	return redact.NewSecret(string(b)), nil
+}

@@ -21,31 +21,31 @@ type hider struct {
 	printed [relay.Stderr + 1]*redact.Stream
 	observe func(to relay.Output, piece []byte)
 
-	out     []byte
-	changed bool
+	out, decoded []byte
+	changed      bool
+	single       *redact.Stream // of strings that stand alone
 
 	// Where in a line the next byte is.
 	to     relay.Output // of a line of output, 0 otherwise
 	nested []byte       // the brackets that are open
 	name   []byte       // the member whose value comes, of the outermost object
 	naming bool         // a string would be a name
-	text   *text        // the string that is open
+	text   text         // the string that is open
 }
 
 // text is one JSON string on its way.
 type text struct {
+	open   bool
 	stream *redact.Stream // nil for one that is left alone
 	to     relay.Output   // set for what a program printed
 	name   bool           // a member's name, of the outermost object
-	escape []byte         // an escape that is not complete, as it is on the wire
-	half   []byte         // an escape that is half a pair, as it is on the wire
+	// kept is an escape, or half a pair of them, that is not complete: it was read
+	// and not passed on.
+	kept []byte
 }
 
-// kept reports whether bytes of the text were read and not passed on.
-func (t *text) kept() bool { return t != nil && len(t.escape)+len(t.half) > 0 }
-
 func newHider(set *redact.Set, observe func(relay.Output, []byte)) *hider {
-	h := &hider{set: set, observe: observe}
+	h := &hider{set: set, observe: observe, single: redact.NewStream(set)}
 	for to := range h.printed {
 		h.printed[to] = redact.NewStream(set)
 	}
@@ -54,7 +54,8 @@ func newHider(set *redact.Set, observe func(relay.Output, []byte)) *hider {
 
 // begin starts a line.
 func (h *hider) begin(kind lineKind, to relay.Output) {
-	h.nested, h.name, h.naming, h.text, h.to = h.nested[:0], h.name[:0], false, nil, 0
+	h.nested, h.name, h.naming, h.to = h.nested[:0], h.name[:0], false, 0
+	h.text = text{kept: h.text.kept[:0]}
 	if kind == lineOutput {
 		h.to = to
 	}
@@ -63,9 +64,9 @@ func (h *hider) begin(kind lineKind, to relay.Output) {
 // piece returns what passes in the place of a piece of the line, nil if it passes
 // as it is. It is valid until the next call.
 func (h *hider) piece(b []byte) []byte {
-	h.out, h.changed = h.out[:0], h.text.kept()
+	h.out, h.changed = h.out[:0], len(h.text.kept) > 0
 	for i := 0; i < len(b); {
-		if h.text != nil {
+		if h.text.open {
 			i += h.inString(b[i:])
 			continue
 		}
@@ -87,7 +88,7 @@ func (h *hider) piece(b []byte) []byte {
 		h.out = append(h.out, b[i])
 		i++
 	}
-	if !h.changed && !h.text.kept() {
+	if !h.changed {
 		return nil
 	}
 	return h.out
@@ -96,103 +97,114 @@ func (h *hider) piece(b []byte) []byte {
 // open starts a string.
 func (h *hider) open() {
 	outermost := len(h.nested) == 1
-	h.text = &text{}
+	t := text{open: true, kept: h.text.kept[:0]}
 	switch {
 	case h.naming && outermost:
-		h.text.name = true
+		t.name = true
 		h.name = h.name[:0]
 	case outermost && pictures[string(h.name)]:
 	case outermost && h.to != 0 && string(h.name) == "text":
-		h.text.to, h.text.stream = h.to, h.printed[h.to]
+		t.to, t.stream = h.to, h.printed[h.to]
 	default:
-		h.text.stream = redact.NewStream(h.set)
+		t.stream = h.single
 	}
+	h.text = t
 }
 
 // inString takes bytes of the string that is open, and reports how many.
-func (h *hider) inString(b []byte) (n int) {
-	t := h.text
-	if len(t.escape) > 0 {
-		t.escape = append(t.escape, b[0])
-		h.unescape(t)
-		return 1
+func (h *hider) inString(b []byte) int {
+	t := &h.text
+	before := len(t.kept)
+	if before > 0 {
+		t.kept = append(t.kept, b...)
+		b = t.kept
 	}
-	if b[0] == '\\' {
-		t.escape = append(t.escape, '\\')
-		return 1
+	n := h.decode(b)
+	h.give(b[:n])
+	if n == len(b) || b[n] != '"' { // The piece ends in the string, or in an escape of it.
+		h.changed = h.changed || n < len(b)
+		t.kept = append(t.kept[:0], b[n:]...)
+		return len(b) - before
 	}
-	h.passHalf(t)
-	for n < len(b) && b[n] != '"' && b[n] != '\\' {
-		n++
-	}
-	if n > 0 {
-		h.give(t, b[:n], b[:n])
-		return n
-	}
-	if t.stream != nil && t.to == 0 {
+	if t.stream == h.single {
 		if rest := t.stream.End(); len(rest) > 0 {
 			h.changed = true
 			h.out = appendText(h.out, rest)
 		}
 	}
-	h.text = nil
+	t.open, t.kept = false, t.kept[:0]
 	h.out = append(h.out, '"')
-	return 1
+	return n + 1 - before
 }
 
-// unescape gives on the escape of a string once it is complete.
-func (h *hider) unescape(t *text) {
-	var r rune
-	switch e := t.escape; {
-	case len(e) == len(`\n`) && e[1] != 'u':
-		r = unescaped(e[1])
-	case len(e) < len(`\u0000`):
-		return
-	default:
-		r = code(e)
+// decode sets decoded to what the content of a string stands for, and reports how
+// much of it that is: up to the closing quote, or to an escape that is not complete.
+func (h *hider) decode(b []byte) (n int) {
+	h.decoded = h.decoded[:0]
+	for n < len(b) {
+		switch c := b[n]; {
+		case c == '"':
+			return n
+		case c != '\\':
+			h.decoded = append(h.decoded, c)
+			n++
+			continue
+		case n+1 == len(b):
+			return n
+		case b[n+1] != 'u':
+			h.decoded = utf8.AppendRune(h.decoded, unescaped(b[n+1]))
+			n += 2
+			continue
+		}
+		r, more := codeAt(b[n:])
+		if more {
+			return n
+		}
+		size := codeEscape
+		if utf16.IsSurrogate(r) && r < 0xDC00 {
+			low, more := codeAt(b[n+codeEscape:])
+			if more {
+				return n
+			}
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				r, size = pair, 2*codeEscape
+			}
+		}
+		h.decoded = utf8.AppendRune(h.decoded, r) // Half a pair stands for nothing: U+FFFD.
+		n += size
 	}
-	written := t.escape
-	switch low := utf16.IsSurrogate(r) && r >= 0xDC00; {
-	case utf16.IsSurrogate(r) && !low:
-		h.passHalf(t)
-		t.half = append(t.half, t.escape...)
-		t.escape = t.escape[:0]
-		return
-	case low && len(t.half) > 0:
-		r, written = utf16.DecodeRune(code(t.half), r), append(t.half, t.escape...)
-		t.half = nil
-	default:
-		h.passHalf(t)
+	return n
+}
+
+const codeEscape = len(`\u0000`)
+
+// codeAt is what the escape \u0000 at the start of b names, 0 if there is none; more
+// says that b must go on to tell.
+func codeAt(b []byte) (r rune, more bool) {
+	for i := range codeEscape {
+		switch {
+		case i == len(b):
+			return 0, true
+		case i < 2 && b[i] != `\u`[i]:
+			return 0, false
+		case i >= 2:
+			r = r<<4 | rune(hexValue(b[i]))
+		}
 	}
-	var decoded [utf8.UTFMax]byte
-	h.give(t, decoded[:utf8.EncodeRune(decoded[:], r)], written)
-	t.escape = t.escape[:0]
+	return r, false
 }
 
-// code is what an escape of the form \u0000 names.
-func code(escape []byte) (r rune) {
-	for _, c := range escape[len(`\u`):] {
-		r = r<<4 | rune(hexValue(c))
-	}
-	return r
-}
-
-// passHalf passes on half a pair that no other half follows; it stands for nothing.
-func (h *hider) passHalf(t *text) {
-	h.out = append(h.out, t.half...)
-	t.half = t.half[:0]
-}
-
-// give passes decoded text on, as it was written where nothing is hidden.
-func (h *hider) give(t *text, decoded, written []byte) {
+// give passes the decoded text on, as it was written where nothing is hidden.
+func (h *hider) give(written []byte) {
+	t := &h.text
 	if t.name {
-		h.name = append(h.name, decoded...)
+		h.name = append(h.name, h.decoded...)
 	}
 	if t.stream == nil {
 		h.out = append(h.out, written...)
 		return
 	}
-	shown, changed := t.stream.Next(decoded)
+	shown, changed := t.stream.Next(h.decoded)
 	if t.to != 0 {
 		h.observe(t.to, shown)
 	}
@@ -218,13 +230,10 @@ func (h *hider) rest() (lines []byte) {
 
 // unfinished is what is left of a line of output that is cut off inside its text.
 func (h *hider) unfinished() (rest []byte) {
-	if h.text == nil {
-		return nil
-	}
 	if h.text.to != 0 {
 		rest = appendText(rest, h.printed[h.text.to].End())
 	}
-	return append(append(rest, h.text.half...), h.text.escape...)
+	return append(rest, h.text.kept...)
 }
 
 // appendText writes the content of a JSON string in ASCII, as the server does.

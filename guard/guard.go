@@ -92,7 +92,8 @@ const (
 	LabelUser      = "user"
 	LabelEnvNames  = "env_names"
 	// LabelAction says what happens to the file of a KindFile subject: "write",
-	// "move", "remove", "mkdir", "read", "list", "watch".
+	// "move" (it arrives), "take" (it is moved or copied away), "remove", "mkdir",
+	// "read", "list", "watch".
 	LabelAction = "action"
 	// LabelNetwork is "blocked" where the sandbox has no way out, so that a
 	// guard can tell an install that would hang.

@@ -6,7 +6,8 @@ import { freePort, serve } from './process.mjs'
 
 /**
  * Starts an emulator. `url` serves control plane and data plane; `requests()`
- * reads what it received so far, oldest first.
+ * reads what it received of clients so far, oldest first, and `reads()` what the
+ * gateway read of files on its own account.
  */
 export async function startEmulator() {
   const dir = await mkdtemp(path.join(os.tmpdir(), 'e2bguard-emulator-'))
@@ -17,16 +18,21 @@ export async function startEmulator() {
     url: `http://127.0.0.1:${port}`,
     port,
     child,
-    async requests() {
-      const text = await readFile(record, 'utf8').catch((error) => {
-        if (error.code === 'ENOENT') return ''
-        throw error
-      })
-      return text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
-    },
+    requests: async () => (await records(record)).filter((request) => !isOwn(request)),
+    reads: async () => (await records(record)).filter(isOwn),
     async stop(signal) {
       await child.stop(signal)
       await rm(dir, { recursive: true, force: true })
     },
   }
 }
+
+async function records(file) {
+  const text = await readFile(file, 'utf8').catch((error) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+  return text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+}
+
+const isOwn = (request) => request.header?.['User-Agent']?.[0] === 'e2bguard'

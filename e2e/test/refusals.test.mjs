@@ -133,19 +133,28 @@ describe('files', () => {
   refused('removing the home folder', () => sandbox.files.remove('/home/user'), /permission_denied/)
 
   it('moving a file to where it runs by itself', async () => {
-    await sandbox.files.write('innocent.txt', 'echo hello\n')
+    await sandbox.files.write('innocent.txt', `${theft}\n`)
     const error = await nothingForwarded(() => rejection(sandbox.files.rename('innocent.txt', '.bashrc')))
-    assertRefusal(error.message, /permission_denied/, /\.bashrc/)
+    assertRefusal(error.message, /permission_denied/, /id_rsa/)
   })
 
-  it('a composition of files', async () => {
+  it('a script that is composed of parts', async () => {
+    await sandbox.files.write([{ path: 'a', data: theft.slice(0, 9) }, { path: 'b', data: theft.slice(9) }])
     const response = await nothingForwarded(() => fetch(`${gateway.url}/files/compose`, {
       method: 'POST',
       headers: { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': sandbox.envdAccessToken },
       body: JSON.stringify({ source_paths: ['a', 'b'], destination: 'c.sh' }),
     }))
     assert.equal(response.status, 403)
-    assertRefusal((await response.json()).message, /compose/)
+    assertRefusal((await response.json()).message, /id_rsa/)
+  })
+
+  it('the environment of the sandbox', async () => {
+    const response = await nothingForwarded(() => fetch(`${gateway.url}/envs`, {
+      headers: { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': sandbox.envdAccessToken },
+    }))
+    assert.equal(response.status, 403)
+    assertRefusal((await response.json()).message, /envd\.envs/)
   })
 })
 

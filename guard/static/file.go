@@ -21,19 +21,27 @@ func (a *analysis) file() {
 		a.effects = append(a.effects, e)
 	}
 
-	switch a.subject.Labels[guard.LabelAction] {
+	action := a.subject.Labels[guard.LabelAction]
+	if action == "move" && a.subject.Text == "" {
+		a.movedUnseen(p, add)
+
+		return
+	}
+
+	switch action {
 	case "remove":
 		add(effect.Effect{Kind: effect.Delete, Flags: effect.FlagRecursive})
 	case "read":
-		add(effect.Effect{Kind: effect.Read})
+		a.fileRead(p, add)
+	case "take":
+		a.fileRead(p, add)
+		add(effect.Effect{Kind: effect.Delete, Flags: effect.FlagRecursive})
 	case "list", "watch":
 		// Names are not contents, except where the name is the secret.
 		if strings.HasPrefix(p, "/proc/") && place.Classify(p).Has(place.Secret|place.HostEscape) {
 			add(effect.Effect{Kind: effect.Read})
 		}
 	case "mkdir":
-	case "move":
-		a.moved(p, add)
 	default:
 		n := normalise(a.subject.Text)
 		a.changed(n.changes)
@@ -45,6 +53,18 @@ func (a *analysis) file() {
 
 		add(effect.Effect{Kind: effect.Write, Data: data})
 		a.content(p, n.text)
+	}
+}
+
+// fileRead judges a read. What lies behind a process's folder in /proc may be below
+// any directory: the homes are what matters.
+func (a *analysis) fileRead(p string, add func(effect.Effect)) {
+	add(effect.Effect{Kind: effect.Read})
+
+	if rest, ok := place.BehindProcess(p); ok {
+		for _, home := range []string{place.Home, "/root", ""} {
+			a.effects = append(a.effects, effect.Effect{Kind: effect.Read, Span: effect.Span{End: len(a.subject.Text)}, Target: effect.Const(home + rest), Via: "file read"})
+		}
 	}
 }
 
@@ -61,22 +81,12 @@ func (a *analysis) fileHome() string {
 	}
 }
 
-// moved judges a rename: a write to its destination, and the loss of its
-// source where a label names it.
-func (a *analysis) moved(p string, add func(effect.Effect)) {
-	data := effect.Const(a.subject.Text)
-	if a.subject.Text == "" {
-		data = effect.Unknown(0)
-	}
+// movedUnseen judges a rename of a file whose text is not known.
+func (a *analysis) movedUnseen(p string, add func(effect.Effect)) {
+	add(effect.Effect{Kind: effect.Write, Data: effect.Unknown(0)})
 
-	add(effect.Effect{Kind: effect.Write, Data: data})
-
-	if a.subject.Text == "" && place.Classify(p).Has(place.SelfRunning|place.AuthFile) {
+	if place.Classify(p).Has(place.SelfRunning | place.AuthFile) {
 		a.direct = append(a.direct, Hit{Rule: ruleUnseenSelfRunning, Detail: quote(p)})
-	}
-
-	if a.subject.Text != "" {
-		a.content(p, a.subject.Text)
 	}
 }
 

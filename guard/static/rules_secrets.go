@@ -88,6 +88,10 @@ func readsSecret(f *facts, e *fact) (string, bool) {
 		return show(p), true
 	}
 
+	if e.Via == "file take" && place.HoldsSecrets(p) {
+		return show(p), true
+	}
+
 	if !c.Has(place.Secret) || secretTools[e.Via] || e.Flags.Has(effect.FlagQuiet) {
 		return "", false
 	}

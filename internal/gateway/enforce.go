@@ -133,6 +133,11 @@ func (c *call) enforceUpdate() *refusal.Refusal {
 	return c.enforceRPC()
 }
 
+func (c *call) enforceCompose() *refusal.Refusal {
+	interpreter.CanonicalHeaders(c.r.Header)
+	return nil
+}
+
 func (c *call) enforceInterpreter() *refusal.Refusal {
 	interpreter.CanonicalHeaders(c.r.Header)
 	return nil

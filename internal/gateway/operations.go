@@ -92,7 +92,7 @@ var operations = map[route.Operation]operation{
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterProcess,
 	},
 	route.ProcessList: {
-		filtered: "limits taken off the commands shown",
+		filtered: "limits taken off the commands shown, values of secret variables hidden",
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterList,
 	},
 	route.ProcessCloseStdin: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
@@ -102,7 +102,7 @@ var operations = map[route.Operation]operation{
 	route.FilesystemStat:          {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemListDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemMakeDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
-	route.FilesystemMove:          {sees: "both paths, as a write to the destination", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemMove:          {sees: "both paths, and the text that is moved to where it may be code", read: (*call).readRPC, subjects: (*call).moveSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemRemove:        {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemWatchDir:      {sees: "path", filtered: "silence", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterWatch},
 	route.FilesystemCreateWatcher: {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
@@ -113,6 +113,11 @@ var operations = map[route.Operation]operation{
 
 	route.FilesRead:  {sees: "path", subjects: (*call).fileReadSubjects},
 	route.FilesWrite: {sees: "paths, and the text of files that are code", read: (*call).readUpload},
+
+	route.FilesCompose: {
+		sees: "paths, and the joined text of a file that is code",
+		read: (*call).readCompose, subjects: (*call).composeSubjects, enforce: (*call).enforceCompose,
+	},
 
 	route.PortRequest: {enforced: "ports that the configuration opens", enforce: (*call).enforcePort},
 

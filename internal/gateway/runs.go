@@ -145,7 +145,7 @@ func (j *join) first(run static.Run) (text, path string, content files.Content) 
 
 // readFile reads a file of the call's sandbox through envd, if it is not too long.
 func (c *call) readFile(ctx context.Context, path string) (string, files.Content) {
-	const first = 64 << 10 // most scripts are shorter, and it tells a program
+	const first = files.HeadBytes // most scripts are shorter, and it tells a program
 	b, content := c.readRange(ctx, path, 0, first)
 	if content != files.Text {
 		return "", content
@@ -159,6 +159,13 @@ func (c *call) readFile(ctx context.Context, path string) (string, files.Content
 		return "", files.Unseen
 	}
 	return files.ReadContent(append(b, rest...))
+}
+
+// readRaw reads a file as it is, or its beginning; a file that is not there is
+// empty.
+func (c *call) readRaw(ctx context.Context, path string) (b []byte, whole bool) {
+	b, content := c.readRange(ctx, path, 0, maxFileText+1)
+	return b[:min(len(b), maxFileText)], content == files.Absent || content == files.Text && len(b) <= maxFileText
 }
 
 // ownAgent is the user agent of what the gateway reads on its own account.

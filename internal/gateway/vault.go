@@ -110,6 +110,8 @@ func (c *call) tokensSuffice() bool {
 		return true
 	case c.target.Plane == route.Envd:
 		return c.tokens.hasEnvd
+	case op == route.FilesCompose:
+		return c.tokens.hasEnvd // envd takes no signature for it
 	case c.target.Plane == route.Files:
 		return c.tokens.hasEnvd || c.r.URL.Query().Has("signature")
 	case op == route.CodeRun:

@@ -155,3 +155,25 @@ func isGlobAll(name string) bool {
 
 	return false
 }
+
+// BehindProcess is the part of a path behind a directory that /proc links to: the
+// working directory, the root or an open file of a process.
+func BehindProcess(p string) (rest string, ok bool) {
+	parts := strings.Split(p, "/")
+	if len(parts) < 4 || parts[1] != "proc" {
+		return "", false
+	}
+
+	for i := 3; i < len(parts); i++ {
+		switch parts[i] {
+		case "cwd", "root":
+			return strings.Join(append([]string{""}, parts[i+1:]...), "/"), true
+		case "fd":
+			if i+1 < len(parts) {
+				return strings.Join(append([]string{""}, parts[i+2:]...), "/"), true
+			}
+		}
+	}
+
+	return "", false
+}

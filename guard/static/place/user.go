@@ -22,6 +22,23 @@ var secretBelowHome = []string{
 	".cache/huggingface/token", ".config/atuin", ".dockercfg",
 }
 
+// HoldsSecrets says whether a folder is one in which a file with credentials is
+// kept, so that whoever moves it has them.
+func HoldsSecrets(p string) bool {
+	rest, ok := home(p)
+	if !ok {
+		return false
+	}
+
+	for _, s := range secretBelowHome {
+		if rest == "" || strings.HasPrefix(s, rest+"/") {
+			return true
+		}
+	}
+
+	return false
+}
+
 // runningBelowHome are files that run by themselves, below a home.
 var runningBelowHome = setOf(".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout", ".bash_aliases", ".zshrc", ".zshenv",
 	".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".ssh/rc",

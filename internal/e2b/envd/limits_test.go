@@ -246,6 +246,12 @@ func TestUnwrapList(t *testing.T) {
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"processes":[{"config":{"cmd":"/bin/bash","args":["-l","-c","sleep 5"]}}],"later":1}`, string(out))
 	})
+	t.Run("values of secret variables are hidden", func(t *testing.T) {
+		body := `{"processes":[{"config":{"cmd":"/bin/true","envs":{"API_KEY":"abc","LANG":"C","EMPTY_TOKEN":""}},"pid":1}]}`
+		out, err := UnwrapList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest)
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"processes":[{"config":{"cmd":"/bin/true","envs":{"API_KEY":"<secret:variable>","LANG":"C","EMPTY_TOKEN":""}},"pid":1}]}`, string(out))
+	})
 	t.Run("nothing wrapped passes as it came", func(t *testing.T) {
 		body := gzipped(`{ "processes": [] }`)
 		h := http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}

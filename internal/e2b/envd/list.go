@@ -8,12 +8,13 @@ import (
 	"net/http"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 // UnwrapList rewrites the body of a List response (JSON or protobuf, gzip or
 // not, as its headers say) so that it shows the commands clients started, not
-// the wrapper around them. It edits the headers to match. A body in which
-// nothing is wrapped, or that is no list, is returned as it came. Reading more than maxBytes, before
+// the wrapper around them, and no values of variables whose names say that they
+// are secrets. It edits the headers to match. A body in which nothing is wrapped, or that is no list, is returned as it came. Reading more than maxBytes, before
 // or after decompression, is an error.
 func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	raw, err := readCapped(body, maxBytes)
@@ -41,6 +42,7 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	changed := false
 	for _, p := range list.GetProcesses() {
 		changed = Unwrap(p.GetConfig()) || changed
+		changed = hideSecrets(p.GetConfig().GetEnvs()) || changed
 	}
 	if !changed {
 		return raw, nil
@@ -48,4 +50,16 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	h.Del(headerContentEncoding)
 	h.Del("Content-Length")
 	return marshal(codec, &list, unknown)
+}
+
+// hiddenValue stands for the value of a variable that is a secret.
+const hiddenValue = "<secret:variable>"
+
+func hideSecrets(envs map[string]string) (changed bool) {
+	for name, value := range envs {
+		if value != "" && redact.SecretName(name) {
+			envs[name], changed = hiddenValue, true
+		}
+	}
+	return changed
 }

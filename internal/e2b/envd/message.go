@@ -20,6 +20,8 @@ type Message struct {
 	Method   Method
 	Encoding Encoding
 	Proto    proto.Message
+	// MovedText is the text of the file that a move moves; nil if it is not known.
+	MovedText *string
 
 	// unknown is the JSON the client sent, where it has keys not known here.
 	unknown *strictjson.Object

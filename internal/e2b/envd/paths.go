@@ -51,3 +51,9 @@ func (m *Message) ChangedPaths() []string {
 		return nil
 	}
 }
+
+// MovePaths are the source and the destination of a move.
+func (m *Message) MovePaths() (from, to string) {
+	req, _ := m.Proto.(*filesystempb.MoveRequest)
+	return req.GetSource(), req.GetDestination()
+}

@@ -46,7 +46,7 @@ func (m *Message) subjects() ([]guard.Subject, *refusal.Refusal) {
 	case *processpb.SendInputRequest:
 		return inputSubjects(req.GetProcess(), req.GetInput())
 	case *filesystempb.MoveRequest:
-		return moveSubjects(req)
+		return moveSubjects(req, m.MovedText)
 	case *filesystempb.RemoveRequest:
 		if req.GetPath() == "" {
 			return nil, invalid("The path is empty, which envd takes for the whole home folder, so nothing was removed. Name the path.")
@@ -143,22 +143,30 @@ func selector(p *processpb.ProcessSelector) string {
 	return "pid " + strconv.FormatUint(uint64(p.GetPid()), 10)
 }
 
-// moveSubjects judges a move as the removal of its source and a write to its
-// destination. The text that arrives there is not known here.
-func moveSubjects(req *filesystempb.MoveRequest) ([]guard.Subject, *refusal.Refusal) {
+// moveSubjects judges a move as the taking away of its source and a write to its
+// destination.
+func moveSubjects(req *filesystempb.MoveRequest, text *string) ([]guard.Subject, *refusal.Refusal) {
 	if req.GetSource() == "" || req.GetDestination() == "" {
 		return nil, invalid("The move names no source or no destination, which envd takes for the whole home folder, so nothing was moved. Name both.")
 	}
-	if why, ok := files.SelfRunning(req.GetDestination()); ok {
+	if why, ok := files.SelfRunning(req.GetDestination()); ok && text == nil {
 		return nil, policy("Blocked by policy: moving a file to " + quote(req.GetDestination()) + " (" + why +
-			") makes its content run by itself, and the content of a moved file is not known to the gateway. Write the file with its content instead.")
+			") makes its content run by itself, and the gateway could not read what is moved. Write the file with its content instead.")
 	}
-	from, r := fileSubjects("remove", req.GetSource())
+	from, r := fileSubjects("take", req.GetSource())
 	if r != nil {
 		return nil, r
 	}
 	to, r := fileSubjects("move", req.GetDestination())
-	return append(from, to...), r
+	if r != nil {
+		return nil, r
+	}
+	if text != nil {
+		class := files.Classify(req.GetDestination(), []byte((*text)[:min(len(*text), files.HeadBytes)]))
+		written := files.WriteSubject(req.GetDestination(), "", class, *text)
+		to[0].Text, to[0].Language = written.Text, written.Language
+	}
+	return append(from, to...), nil
 }
 
 func fileSubjects(action, path string) ([]guard.Subject, *refusal.Refusal) {
@@ -168,7 +176,7 @@ func fileSubjects(action, path string) ([]guard.Subject, *refusal.Refusal) {
 	if path == "" {
 		path = "~" // envd takes an empty path for the home, or the template's own folder
 	}
-	s := guard.Subject{Kind: guard.KindFile, Target: path}
+	s := guard.Subject{Kind: guard.KindFile, Target: files.Judged(path)}
 	label(&s, guard.LabelAction, action)
 	return []guard.Subject{s}, nil
 }

@@ -168,7 +168,7 @@ func TestFileSubjects(t *testing.T) {
 		"list":    {service + "ListDir", &filesystempb.ListDirRequest{Path: "/x"}, []guard.Subject{file("list", "/x")}},
 		"watch":   {service + "WatchDir", &filesystempb.WatchDirRequest{Path: "/x"}, []guard.Subject{file("watch", "/x")}},
 		"watcher": {service + "CreateWatcher", &filesystempb.CreateWatcherRequest{Path: "/x"}, []guard.Subject{file("watch", "/x")}},
-		"move":    {service + "Move", &filesystempb.MoveRequest{Source: "/a", Destination: "/data/b"}, []guard.Subject{file("remove", "/a"), file("move", "/data/b")}},
+		"move":    {service + "Move", &filesystempb.MoveRequest{Source: "/a", Destination: "/data/b"}, []guard.Subject{file("take", "/a"), file("move", "/data/b")}},
 		"events":  {service + "GetWatcherEvents", &filesystempb.GetWatcherEventsRequest{WatcherId: "w"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestEmptyPathIsTheHome(t *testing.T) {
 	assert.Equal(t, "~", subjects[0].Target)
 }
 
-// A moved file's text is unknown, so it may not go where it would run by itself.
+// A moved file whose text is unknown may not go where it would run by itself.
 func TestMoveOntoSelfRunningPathIsRefused(t *testing.T) {
 	for _, to := range []string{
 		"/home/user/.bashrc", ".profile", "~/.ssh", "/etc/cron.d/x", "/repo/.git/hooks", "/usr/bin/ls",
@@ -235,6 +235,20 @@ func TestMoveOntoSelfRunningPathIsRefused(t *testing.T) {
 		require.NotNil(t, r, to)
 		assert.Equal(t, refusal.CodePolicy, r.Code)
 	}
+}
+
+// With its text, it is judged as one that is written there.
+func TestMoveWithItsTextIsJudgedAsAWrite(t *testing.T) {
+	m := messageOf(t, "/filesystem.Filesystem/Move", &filesystempb.MoveRequest{Source: "/tmp/x", Destination: "/repo/.git/hooks/pre-commit"})
+	text := "#!/usr/bin/env python3\nprint(1)\n"
+	m.MovedText = &text
+	subjects, r := m.Subjects(http.Header{})
+	require.Nil(t, r)
+	require.Len(t, subjects, 2)
+	assert.Equal(t, "take", subjects[0].Labels[guard.LabelAction])
+	assert.Equal(t, "/repo/.git/hooks/pre-commit", subjects[1].Target)
+	assert.Equal(t, text, subjects[1].Text)
+	assert.Equal(t, "python", subjects[1].Language)
 }
 
 func TestInputSubjects(t *testing.T) {

@@ -39,6 +39,18 @@ func clean(name string) string {
 	return escaped(name)
 }
 
+// Judged is the path to judge a name by: a relative one that leaves the home is, of
+// all that it may be, the most dangerous. See escaped.
+func Judged(name string) string {
+	if name == "" || strings.HasPrefix(name, "/") {
+		return name
+	}
+	if p := clean(name); strings.HasPrefix(p, "/") {
+		return p
+	}
+	return name
+}
+
 // escaped resolves a relative path that leaves the home: which home it is is not
 // known here, so the part after the last ".." is taken to be below the root, the
 // most dangerous reading.

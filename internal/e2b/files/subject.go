@@ -21,6 +21,9 @@ func WriteSubject(path, username string, c Class, text string) guard.Subject {
 	return subject("write", path, username, c.Language, text)
 }
 
+// TakeSubject is the subject of a file that is read and taken away.
+func TakeSubject(path, username string) guard.Subject { return subject("take", path, username, "", "") }
+
 // ReadSubject is the subject of GET /files and the query to forward, or a refusal
 // where envd refuses the query or could read it differently.
 func ReadSubject(r *http.Request) (s guard.Subject, rawQuery string, ref *refusal.Refusal) {
@@ -48,7 +51,7 @@ func subject(action, path, username, language, text string) guard.Subject {
 	if username != "" {
 		labels[guard.LabelUser] = username
 	}
-	return guard.Subject{Kind: guard.KindFile, Language: language, Text: text, Target: path, Labels: labels}
+	return guard.Subject{Kind: guard.KindFile, Language: language, Text: text, Target: Judged(path), Labels: labels}
 }
 
 // notebookCode joins the code cells of a Jupyter notebook (nbformat 3 and 4).

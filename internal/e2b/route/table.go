@@ -135,7 +135,7 @@ var envdRows = []Row{
 	{Envd, "POST", "/filesystem.Filesystem/RemoveWatcher", FilesystemRemoveWatcher, Guard, ""},
 
 	{Envd, "GET", "/health", EnvdHealth, Allow, "says only that the sandbox is up"},
-	{Envd, "GET", "/envs", EnvdEnvs, Allow, "reads the default environment, which whoever may run a command can read too"},
+	{Envd, "GET", "/envs", EnvdEnvs, Deny, "it shows every variable of the sandbox's environment, secrets among them, and no E2B client needs it; a command can print the one that is meant"},
 	{Envd, "GET", "/metrics", EnvdMetrics, Allow, "reads the sandbox's load"},
 
 	{Envd, "*", "/init", EnvdInternal, Deny, internalOnly},
@@ -152,7 +152,7 @@ var envdRows = []Row{
 var filesRows = []Row{
 	{Files, "GET", "/files", FilesRead, Guard, ""},
 	{Files, "POST", "/files", FilesWrite, Guard, ""},
-	{Files, "POST", "/files/compose", FilesCompose, Deny, later + "; join the files with a command"},
+	{Files, "POST", "/files/compose", FilesCompose, Guard, ""},
 	{Files, "OPTIONS", "/files", Preflight, Allow, preflight},
 	{Files, "OPTIONS", "/files/compose", Preflight, Allow, preflight},
 }

@@ -24,6 +24,12 @@ func (r *Reader) Upload(w http.ResponseWriter, req *http.Request) io.Reader {
 	return &deadlineReader{src: req.Body, ctl: http.NewResponseController(w), idle: r.cfg.ReadTimeout}
 }
 
+// Stream returns the request's body for messages that come as they come, with no
+// more than idle between two bytes.
+func (r *Reader) Stream(w http.ResponseWriter, req *http.Request, idle time.Duration) io.Reader {
+	return &deadlineReader{src: req.Body, ctl: http.NewResponseController(w), idle: idle}
+}
+
 type deadlineReader struct {
 	src  io.Reader
 	ctl  *http.ResponseController

@@ -37,8 +37,10 @@ type call struct {
 	quiet   bool    // the refusal is one of many
 
 	// read
-	msg    message // nil: the body is not looked at
-	upload *upload // nil unless files.write
+	msg    message      // nil: the body is not looked at
+	upload *upload      // nil unless files.write
+	stream *inputStream // nil unless process.stream_input
+	turn   *inputTurn   // nil unless input is sent
 	body   outgoing
 	spool  []*body.Buffer
 
@@ -188,6 +190,10 @@ func (c *call) close() {
 	if c.upload != nil {
 		c.upload.stop()
 	}
+	if c.stream != nil {
+		c.stream.stop()
+	}
+	c.endTurn(false, !c.forwarded || c.answered > 0 && c.stream == nil)
 	c.clientBody.bound(c)
 	c.freeSlots()
 	for _, b := range c.spool {

@@ -282,7 +282,7 @@ func TestHeadersOfACommandAreMadeSafe(t *testing.T) {
 	for _, name := range []string{"Connect-Timeout-Ms", "Keepalive-Ping-Interval"} {
 		for _, value := range []string{"0", "-1", "00", "-0", "+1", "1e3", "0x10", " 5", "5 ", "99999999999", "9999999999", "1", "4294967296", "18446744073709551616", "NaN", "٣", "", "1,2", "0\t"} {
 			t.Run(name+" "+value, func(t *testing.T) {
-				w := carriers()[0].request(l, "true").set(name, value)
+				w := carriers(l)[0].request(l, "true").set(name, value)
 				records, _ := l.mark()
 				l.send(t, w)
 				for _, r := range l.recorded()[records:] {

@@ -1,9 +1,225 @@
 package gateway
 
-import "sync/atomic"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 
-// input is what was sent to a process's standard input.
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+const (
+	// codeKept is how much of the input of an interpreter is remembered and judged
+	// with what comes next.
+	codeKept = 64 << 10
+	// dataKept is the same for a program that probably reads data.
+	dataKept = 32 << 10
+	// inputsKept bounds what is remembered of all processes together.
+	inputsKept = 256 << 20
+	// maxReaders bounds the programs that may be reading one input.
+	maxReaders = 32
+)
+
+// input is what was sent to a process's standard input, and who may be reading it.
+//
+// All of it is one text, however it was split: a message is judged together with
+// what came before, as if the input ended with it. So no part is held back, and a
+// word that is split is judged whole before its second half is sent.
 type input struct {
-	// charged is how many bytes of it count against what may be remembered in all.
+	text []byte
+	// cut says that the beginning of text is forgotten.
+	cut bool
+	// scanned is how far text was searched for programs that read on.
+	scanned int
+	readers []reader
+	// lost says why it is no longer known what the process was sent.
+	lost string
+
+	// charged is how many bytes count against inputsKept.
 	charged atomic.Int64
+}
+
+// reader is who may be reading the input from an offset on.
+type reader struct {
+	use  envd.Use
+	from int
+}
+
+// judged is an input with one more message, before the sandbox has it.
+type judged struct {
+	input
+	subjects []guard.Subject
+}
+
+// with tells what a guard must see before data is sent to p, and what will be
+// known of the input afterwards.
+func (in *input) with(p *process, user string, data []byte) (*judged, *refusal.Refusal) {
+	next := &judged{input: input{cut: in.cut, scanned: in.scanned, readers: slices.Clone(in.readers), lost: in.lost}}
+	if len(p.stdin) == 0 {
+		return next, nil // only read as data
+	}
+	if next.lost != "" {
+		return nil, refusal.New(refusal.CodePolicy, "Blocked by policy: "+next.lost+" Start a new process for further input.")
+	}
+	if len(next.readers) == 0 {
+		for _, use := range p.stdin {
+			next.readers = append(next.readers, reader{use, 0})
+		}
+	}
+	next.text = append(slices.Clip(slices.Clone(in.text)), data...)
+	if ref := next.bound(len(data)); ref != nil {
+		return nil, ref
+	}
+	if ref := next.scan(); ref != nil {
+		return nil, ref
+	}
+	for _, r := range next.readers {
+		if r.use.Changed != "" && len(next.text) > r.from {
+			return nil, refusal.New(refusal.CodePolicy, "Blocked by policy: this process runs its input after "+r.use.Changed+" has changed it, so that what will run cannot be told. Send it as it is to run, or write it to a file and run that.")
+		}
+	}
+	next.subjects = next.look(p, user)
+	return next, nil
+}
+
+// bound forgets the oldest lines of a text that has grown too long. Of a language
+// that is read as a whole, nothing can be forgotten: a quote in what is forgotten
+// would change what the rest means. A shell's text is then judged line by line as
+// well, so that nothing can hide in what is forgotten.
+func (in *judged) bound(fresh int) *refusal.Refusal {
+	limit := dataKept
+	for _, r := range in.readers {
+		if r.use.Sure {
+			limit = codeKept
+		}
+	}
+	if len(in.text) <= limit {
+		return nil
+	}
+	before := in.text[:len(in.text)-fresh]
+	oneLine := bytes.LastIndexByte(before, '\n') < len(in.text)-limit
+	for _, r := range in.readers {
+		if r.use.Sure && len(before) > 0 && (oneLine || r.use.Language != "bash") {
+			return refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: more than %d KiB of code were typed into one process, which is more than is judged together. Start a new process, or write the code to a file and run that.", limit>>10))
+		}
+	}
+	drop := max(0, len(in.text)-max(limit, fresh))
+	if end := bytes.IndexByte(in.text[drop:], '\n'); end >= 0 && drop+end < len(in.text)-fresh {
+		drop += end + 1
+	} else {
+		// The message begins inside a line that is longer than what is kept.
+		drop = max(drop, bytes.LastIndexByte(before, '\n')+1)
+	}
+	in.text, in.cut = in.text[drop:], true
+	in.scanned = max(0, in.scanned-drop)
+	for i := range in.readers {
+		in.readers[i].from = max(0, in.readers[i].from-drop)
+	}
+	return nil
+}
+
+// scan finds, in the complete lines that are new, the programs that read on where a
+// shell has started them.
+func (in *judged) scan() *refusal.Refusal {
+	if !slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Language == "bash" }) {
+		return nil
+	}
+	for {
+		n := bytes.IndexByte(in.text[in.scanned:], '\n')
+		if n < 0 {
+			return nil
+		}
+		line := in.text[in.scanned : in.scanned+n]
+		in.scanned += n + 1
+		if bytes.HasSuffix(line, []byte{'\\'}) && !bytes.HasSuffix(line, []byte(`\\`)) && in.scanned < len(in.text) {
+			continue // its other half tells; a name split over lines is found by the guard
+		}
+		for _, use := range envd.LineUses(string(line)) {
+			if slices.ContainsFunc(in.readers, func(r reader) bool {
+				return r.use.Language == use.Language && r.use.Path == use.Path && r.use.Changed == use.Changed
+			}) {
+				continue
+			}
+			if len(in.readers) >= maxReaders {
+				return refusal.New(refusal.CodePolicy, "Blocked by policy: this process has started more programs that read its input than can be told apart. Start a new process for further input.")
+			}
+			in.readers = append(in.readers, reader{use, in.scanned})
+		}
+	}
+}
+
+// look lists what the input is to each of its readers.
+func (in *judged) look(p *process, user string) []guard.Subject {
+	var subjects []guard.Subject
+	add := func(s guard.Subject) {
+		if s.Text == "" || slices.ContainsFunc(subjects, func(o guard.Subject) bool {
+			return o.Language == s.Language && o.Text == s.Text && o.Target == s.Target
+		}) {
+			return
+		}
+		subjects = append(subjects, s)
+	}
+	mixed := in.cut || !p.seen || slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Language != "bash" })
+	for _, r := range in.readers {
+		text := string(in.text[r.from:])
+		switch {
+		case r.use.Changed != "":
+		case r.use.Path != "":
+			class := files.Classify(r.use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
+			if !class.Code {
+				text = ""
+			}
+			subjects = append(subjects, files.WriteSubject(r.use.Path, user, class, text))
+		case r.use.Language != "bash":
+			add(p.subject(r.use.Language, text))
+		default:
+			text = strings.ReplaceAll(text, "\x00", "") // shells drop them
+			whole := !in.cut && (r.use.Sure || !mixed)
+			if whole {
+				add(p.subject("bash", text))
+			}
+			if whole && !mixed && r.use.Sure && len(envd.ScriptUses(text)) == 0 {
+				break // nothing but the shell reads it
+			}
+			if lines := envd.Lines(text); !whole || strings.TrimSuffix(lines, "\n") != strings.TrimSuffix(text, "\n") {
+				add(p.subject("bash", lines))
+			}
+		}
+	}
+	return subjects
+}
+
+func (p *process) subject(language, text string) guard.Subject {
+	target := p.tag
+	if target == "" {
+		target = fmt.Sprint("pid ", p.pid)
+	}
+	return guard.Subject{Kind: guard.KindInput, Language: language, Text: text, Target: target}
+}
+
+// take makes what was judged what is known: the sandbox has it.
+func (in *input) take(next *judged, ps *processes) {
+	in.text, in.cut, in.scanned, in.readers, in.lost = next.text, next.cut, next.scanned, next.readers, next.lost
+	if limit := in.kept(); len(in.text) > limit {
+		in.text = in.text[len(in.text)-limit:]
+		in.cut, in.scanned = true, limit
+		for i := range in.readers {
+			in.readers[i].from = 0
+		}
+	}
+	grown := int64(len(in.text)) - in.charged.Swap(int64(len(in.text)))
+	ps.typed.Add(grown)
+}
+
+// kept is how much is remembered for the next message.
+func (in *input) kept() int {
+	if slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Sure }) {
+		return codeKept
+	}
+	return dataKept
 }

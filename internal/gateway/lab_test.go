@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
@@ -39,6 +41,7 @@ type lab struct {
 	plain, secure  *httptest.Server // HTTP/1 and h2c; TLS with HTTP/2
 	h2c, h2        *http.Transport
 	sandbox, token string
+	pid            uint32 // of the shell that takes input
 }
 
 const labKey = "e2b_cc"
@@ -302,4 +305,59 @@ func refused(a answer) bool {
 	return a.Status == 0 || a.Status >= http.StatusBadRequest ||
 		strings.Contains(a.Body, `"error":{"code":`) || strings.Contains(a.Body, `"type":"error"`) ||
 		strings.Contains(a.Body, "grpc-status: ") || a.Header.Get("Grpc-Status") != "" && a.Header.Get("Grpc-Status") != "0"
+}
+
+// start begins a process and leaves its stream; it returns the pid.
+func (l *lab) start(t *testing.T, request string) uint32 {
+	t.Helper()
+	conn, err := net.Dial("tcp", l.plain.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(labTimeout)))
+	w := wire{method: http.MethodPost, target: "/process.Process/Start", host: "gw.example", body: string(frame(request)),
+		headers: l.to("49983", "Content-Type", "application/connect+json")}
+	_, err = io.WriteString(conn, w.head()+w.payload())
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer func() { // in this order: the stream goes on
+		_ = conn.Close()
+		_ = resp.Body.Close()
+	}()
+	head := make([]byte, 5)
+	_, err = io.ReadFull(resp.Body, head)
+	require.NoError(t, err)
+	payload := make([]byte, binary.BigEndian.Uint32(head[1:]))
+	_, err = io.ReadFull(resp.Body, payload)
+	require.NoError(t, err)
+	var m processpb.StartResponse
+	require.NoError(t, protojson.Unmarshal(payload, &m), string(payload))
+	require.NotZero(t, m.GetEvent().GetStart().GetPid(), string(payload))
+	return m.GetEvent().GetStart().GetPid()
+}
+
+// startShell starts a shell that runs its standard input.
+func (l *lab) startShell(t *testing.T) uint32 {
+	t.Helper()
+	return l.start(t, `{"process":{"cmd":"/bin/sh"},"stdin":true}`)
+}
+
+// closeStdin ends the shell.
+func (l *lab) closeStdin(t *testing.T) {
+	t.Helper()
+	got := l.send(t, wire{target: "/process.Process/CloseStdin", headers: l.to("49983", "Content-Type", "application/json"), body: fmt.Sprintf(`{"process":{"pid":%d}}`, l.pid)})
+	require.Equal(t, http.StatusOK, got.Status, got.Body)
+}
+
+// streamStart is the first message of a stream of input, as the request is written.
+func (l *lab) streamStart(w wire) string {
+	start := &processpb.StreamInputRequest{Event: &processpb.StreamInputRequest_Start{Start: &processpb.StreamInputRequest_StartEvent{Process: byPID(l.pid)}}}
+	if strings.Contains(w.get("Content-Type"), "proto") {
+		b, err := proto.Marshal(start)
+		if err != nil {
+			panic(err)
+		}
+		return string(frame(string(b)))
+	}
+	return string(frame(fmt.Sprintf(`{"start":{"process":{"pid":%d}}}`, l.pid)))
 }

@@ -2,14 +2,17 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -32,6 +35,8 @@ type carrier struct {
 	message func(text string) proto.Message
 	// arrived is the text in what the emulator recorded.
 	arrived func(t *testing.T, r emulator.Record) string
+	// input goes to a shell that waits for it.
+	input bool
 	// closed operations are refused whatever their encoding.
 	closed bool
 }
@@ -62,7 +67,15 @@ func member(name string) func(*testing.T, emulator.Record) string {
 	}
 }
 
-func carriers() []carrier {
+func stdin(text string) *processpb.ProcessInput {
+	return &processpb.ProcessInput{Input: &processpb.ProcessInput_Stdin{Stdin: []byte(text)}}
+}
+
+func quotedBytes(text string) string {
+	return `"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"`
+}
+
+func carriers(l *lab) []carrier {
 	return []carrier{
 		{
 			name: "process.start", kind: stream, path: "/process.Process/Start", port: "49983",
@@ -81,21 +94,30 @@ func carriers() []carrier {
 			},
 		},
 		{
-			name: "process.send_input", kind: unary, path: "/process.Process/SendInput", port: "49983", closed: true,
+			name: "process.send_input", kind: unary, path: "/process.Process/SendInput", port: "49983", input: true,
 			json: func(text string) string {
-				return `{"process":{"pid":1},"input":{"stdin":"` + text + `"}}`
+				return fmt.Sprintf(`{"process":{"pid":%d},"input":{"stdin":%s}}`, l.pid, quotedBytes(text))
 			},
 			message: func(text string) proto.Message {
-				return &processpb.SendInputRequest{Input: &processpb.ProcessInput{Input: &processpb.ProcessInput_Stdin{Stdin: []byte(text)}}}
+				return &processpb.SendInputRequest{Process: byPID(l.pid), Input: stdin(text)}
+			},
+			arrived: func(t *testing.T, r emulator.Record) string {
+				var in processpb.SendInputRequest
+				require.NoError(t, protojson.Unmarshal(r.Body, &in))
+				require.Equal(t, l.pid, in.GetProcess().GetPid())
+				return string(in.GetInput().GetStdin())
 			},
 		},
 		{
-			name: "process.stream_input", kind: stream, path: "/process.Process/StreamInput", port: "49983", closed: true,
-			json: func(text string) string { return `{"data":{"input":{"stdin":"` + text + `"}}}` },
+			name: "process.stream_input", kind: stream, path: "/process.Process/StreamInput", port: "49983", input: true,
+			json: func(text string) string { return `{"data":{"input":{"stdin":` + quotedBytes(text) + `}}}` },
 			message: func(text string) proto.Message {
-				return &processpb.StreamInputRequest{Event: &processpb.StreamInputRequest_Data{Data: &processpb.StreamInputRequest_DataEvent{
-					Input: &processpb.ProcessInput{Input: &processpb.ProcessInput_Stdin{Stdin: []byte(text)}},
-				}}}
+				return &processpb.StreamInputRequest{Event: &processpb.StreamInputRequest_Data{Data: &processpb.StreamInputRequest_DataEvent{Input: stdin(text)}}}
+			},
+			arrived: func(t *testing.T, r emulator.Record) string {
+				var in processpb.StreamInputRequest
+				require.NoError(t, protojson.Unmarshal(r.Body, &in))
+				return string(in.GetData().GetInput().GetStdin())
 			},
 		},
 		{
@@ -482,23 +504,44 @@ func widen(s string, size int) string {
 // nothing arrived. What a guard blocks arrives in no encoding at all.
 func TestMatrixOfOperationsAndEncodings(t *testing.T) {
 	l := newLab(t)
-	for _, c := range carriers() {
+	for _, c := range carriers(l) {
 		for _, e := range encodings() {
 			if _, exists := e.apply(c, l, "", c.request(l, "")); !exists {
 				continue
 			}
 			t.Run(c.name+"/"+e.name, func(t *testing.T) {
 				for _, text := range []string{"ls-benign", "ls-evil"} {
+					if c.input {
+						l.pid = l.startShell(t)
+					}
 					w, _ := e.apply(c, l, text, c.request(l, text))
+					if c.input && c.kind == stream {
+						w.body = l.streamStart(w) + w.body
+					}
 					records, subjects := l.mark()
 					got := l.send(t, w)
 					arrived, saw := l.since(records, subjects)
+					if c.input {
+						l.closeStdin(t)
+						arrived = slices.DeleteFunc(arrived, func(r emulator.Record) bool {
+							// The gateway asks for the list; a stream's other messages carry nothing.
+							return r.Path != c.path || c.kind == stream && !strings.Contains(string(r.Body), `"data"`)
+						})
+					}
 					if len(arrived) == 0 {
 						require.True(t, refused(got), "nothing arrived, and the answer does not say why: %d %s", got.Status, got.Body)
 						require.False(t, text == "ls-benign" && !c.closed && e.served(c), "must be served: %d %s", got.Status, got.Body)
 						continue
 					}
 					require.False(t, c.closed, "this operation is closed")
+					if c.input && c.kind == stream { // each message is judged and sent for itself, until one is refused
+						require.False(t, refused(got) && e.served(c), got.Body)
+						for _, r := range arrived {
+							require.NotContains(t, c.arrived(t, r), "evil")
+						}
+						require.True(t, sawText(saw, c.arrived(t, arrived[0])))
+						continue
+					}
 					require.True(t, e.served(c), "expected to be refused: %d %s", got.Status, got.Body)
 					require.Len(t, arrived, 1)
 					require.False(t, arrived[0].Undecoded)

@@ -95,6 +95,18 @@ var operations = map[route.Operation]operation{
 		filtered: "limits taken off the commands shown, values of secret variables hidden",
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterList,
 	},
+	route.ProcessSendInput: {
+		sees:     "the input with what was sent before, as what the process reads it as",
+		enforced: "the process by its pid",
+		filtered: "whether it arrived",
+		read:     (*call).readRPC, subjects: (*call).sendInputSubjects, enforce: (*call).enforceSendInput, filter: (*call).settleInput,
+	},
+	route.ProcessStreamInput: {
+		sees:     "each message with what was sent before, as what the process reads it as",
+		enforced: "the process by its pid",
+		filtered: "whether it arrived",
+		read:     (*call).readInputStream, enforce: (*call).enforceInputStream, filter: (*call).filterInputStream,
+	},
 	route.ProcessCloseStdin: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.ProcessSendSignal: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.ProcessUpdate:     {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceUpdate},

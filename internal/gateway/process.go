@@ -49,10 +49,10 @@ type process struct {
 	// not seen, of which envd does not tell.
 	tty atomic.Pointer[terminalSize]
 
-	// mu is held while an input is judged and until the sandbox has it, so that two
-	// halves of a command cannot be judged side by side.
-	mu sync.Mutex
-	// input is what was sent to its standard input. It is guarded by mu.
+	// turn is taken while an input is judged and until the sandbox has it, so that
+	// two halves of a command cannot be judged side by side: see call.takeTurn.
+	turn chan struct{}
+	// input is what was sent to its standard input. It belongs to whoever has the turn.
 	input input
 }
 
@@ -62,7 +62,7 @@ type terminalSize struct{ cols, rows uint32 }
 // newProcess describes the process of a start request as the client asked for it.
 func newProcess(sandbox string, start *processpb.StartRequest) *process {
 	p := &process{
-		sandbox: sandbox, tag: start.GetTag(), seen: true,
+		sandbox: sandbox, turn: make(chan struct{}, 1), tag: start.GetTag(), seen: true,
 		cmd: start.GetProcess().GetCmd(), args: slices.Clone(start.GetProcess().GetArgs()),
 	}
 	if tty := start.GetPty(); tty != nil {
@@ -76,6 +76,11 @@ func newProcess(sandbox string, start *processpb.StartRequest) *process {
 func (p *process) sameAs(info *processpb.ProcessInfo) bool {
 	return p.pid == info.GetPid() && p.tag == info.GetTag() &&
 		p.cmd == info.GetConfig().GetCmd() && slices.Equal(p.args, info.GetConfig().GetArgs())
+}
+
+// sameStart reports whether two descriptions are of one start.
+func (p *process) sameStart(o *process) bool {
+	return p.pid == o.pid && p.tag == o.tag && p.cmd == o.cmd && slices.Equal(p.args, o.args)
 }
 
 // resize notes a new size of the terminal.
@@ -129,8 +134,14 @@ func (ps *processes) follow(sandbox string, pid uint32, p *process) (unfollow fu
 	sb := ps.of(sandbox)
 	sb.streams[pid]++
 	if p != nil {
-		p.pid, p.trusted = pid, true
-		ps.add(sb, p)
+		p.pid = pid
+		if old := sb.byPID[pid]; old != nil && !old.seen && old.sameStart(p) {
+			old.tty.Store(p.tty.Load())
+			p = old // input may have been sent to it already
+		} else {
+			ps.add(sb, p)
+		}
+		p.trusted = true
 	}
 	return func(ended bool) {
 		ps.mu.Lock()
@@ -243,14 +254,6 @@ func (ps *processes) listed(sandbox string, list *processpb.ListResponse) {
 			ps.drop(sb, p)
 		}
 	}
-}
-
-// is reports whether the pid is still known as this process's.
-func (ps *processes) is(p *process) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	sb, ok := ps.sandboxes.Peek(p.sandbox)
-	return ok && sb.byPID[p.pid] == p
 }
 
 // findProcess returns the process that a selector means, asking envd for its list

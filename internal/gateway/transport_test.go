@@ -169,8 +169,8 @@ func TestRefusalDoesNotWaitForAStreamedRequest(t *testing.T) {
 			got, err := io.ReadAll(resp.Body)
 			require.NoError(t, err)
 			require.Equal(t, byte(2), got[0], "an end-of-stream frame")
-			require.Contains(t, string(got), `"code":"permission_denied"`)
-			require.Contains(t, string(got), "process.stream_input")
+			require.Contains(t, string(got), `"code":"internal"`)
+			require.Contains(t, string(got), "could not ask the sandbox which process")
 		})
 	}
 }

@@ -125,6 +125,8 @@ func browserTable(stmt string) bool {
 func ParseSQL(text string, b *effect.Budget) effect.Result {
 	var r effect.Result
 
+	leaveDatabase(text, &r)
+
 	at := 0
 
 	for stmt := range strings.SplitAfterSeq(text, ";") {

@@ -61,6 +61,11 @@ func readEnd(r io.Reader) error {
 	if flags != flagEndStream {
 		return errors.New("more than one message in a call that takes one")
 	}
+	return checkEnd(payload, r)
+}
+
+// checkEnd checks a client's end-of-stream frame, which is empty and the last.
+func checkEnd(payload []byte, r io.Reader) error {
 	var end map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &end); err != nil || len(end) != 0 {
 		return errors.New("the end-of-stream frame of a request must be empty")

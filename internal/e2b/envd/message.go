@@ -32,7 +32,7 @@ type Message struct {
 // An error of body itself that is a *refusal.Refusal is returned as it is.
 func Decode(m Method, enc Encoding, body io.Reader, maxBytes int64) (*Message, *refusal.Refusal) {
 	if m.Kind == ClientStream {
-		return nil, unsupported("Client-streaming calls are not supported. Use SendInput.")
+		return nil, unsupported("This procedure takes a stream of messages: see InputStream.")
 	}
 	read := readBare
 	if enc.Stream {

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -43,8 +42,6 @@ func (m *Message) subjects() ([]guard.Subject, *refusal.Refusal) {
 	switch req := m.Proto.(type) {
 	case *processpb.StartRequest:
 		return startSubjects(req)
-	case *processpb.SendInputRequest:
-		return inputSubjects(req.GetProcess(), req.GetInput())
 	case *filesystempb.MoveRequest:
 		return moveSubjects(req, m.MovedText)
 	case *filesystempb.RemoveRequest:
@@ -120,27 +117,6 @@ func refuseStart(req *processpb.StartRequest) *refusal.Refusal {
 		}
 	}
 	return nil
-}
-
-// inputSubjects shows what is typed or piped into a process.
-func inputSubjects(p *processpb.ProcessSelector, in *processpb.ProcessInput) ([]guard.Subject, *refusal.Refusal) {
-	var text []byte
-	switch in := in.GetInput().(type) {
-	case *processpb.ProcessInput_Stdin:
-		text = in.Stdin
-	case *processpb.ProcessInput_Pty:
-		text = in.Pty
-	default:
-		return nil, invalid("The input is neither stdin nor pty.")
-	}
-	return []guard.Subject{{Kind: guard.KindInput, Text: string(text), Target: selector(p)}}, nil
-}
-
-func selector(p *processpb.ProcessSelector) string {
-	if tag := p.GetTag(); tag != "" {
-		return tag
-	}
-	return "pid " + strconv.FormatUint(uint64(p.GetPid()), 10)
 }
 
 // moveSubjects judges a move as the taking away of its source and a write to its

@@ -150,7 +150,8 @@ func TestNoRefusalUsesAStatusThatHidesIt(t *testing.T) {
 		for name, form := range forms {
 			w := httptest.NewRecorder()
 			refusal.Write(w, form, refusal.New(code, "why"))
-			if code != refusal.CodeNotFound { // which must read as E2B's own word for a sandbox that is gone
+			// These must read as E2B's own word for what is gone.
+			if code != refusal.CodeNotFound && code != refusal.CodeNoProcess {
 				assert.NotContains(t, hidden[name], w.Code, "%s %s", name, code)
 			}
 			switch name {

@@ -117,8 +117,8 @@ var accountRows = []Row{
 var envdRows = []Row{
 	{Envd, "POST", "/process.Process/Start", ProcessStart, Guard, ""},
 	{Envd, "POST", "/process.Process/Connect", ProcessConnect, Guard, ""},
-	{Envd, "POST", "/process.Process/SendInput", ProcessSendInput, Deny, "text typed or piped into a running process cannot be judged yet; " + later + "; pass the input in the command or in a file"},
-	{Envd, "POST", "/process.Process/StreamInput", ProcessStreamInput, Deny, "text typed or piped into a running process cannot be judged yet; " + later + "; pass the input in the command or in a file"},
+	{Envd, "POST", "/process.Process/SendInput", ProcessSendInput, Guard, ""},
+	{Envd, "POST", "/process.Process/StreamInput", ProcessStreamInput, Guard, ""},
 	{Envd, "POST", "/process.Process/CloseStdin", ProcessCloseStdin, Guard, ""},
 	{Envd, "POST", "/process.Process/SendSignal", ProcessSendSignal, Guard, ""},
 	{Envd, "POST", "/process.Process/Update", ProcessUpdate, Guard, ""},

@@ -1,0 +1,49 @@
+package envd
+
+import (
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Lines rewrites text typed into a shell so that every line is read as if nothing
+// before it were open. Some of the lines may have been read by another program
+// than the shell, so that a quote in them would hide from a reader of the whole
+// text what the shell runs after them.
+func Lines(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\\\n", "", "\x00", "").Replace(text)
+	var b strings.Builder
+	b.Grow(len(text))
+	for line := range strings.Lines(text) {
+		body := strings.TrimRight(line, "\n")
+		b.WriteString(alone(body))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+var (
+	quotes   = strings.NewReplacer(`"`, " ", "'", " ", "`", " ", "<<", " ")
+	brackets = strings.NewReplacer("(", " ", ")", " ", "{", " ", "}", " ", "[", " ", "]", " ")
+	keyword  = regexp.MustCompile(`(^|[;&|])(\s*(then|do|else|elif|if|while|until|time|!|in|fi|done|esac|case|for|function)\b)+`)
+)
+
+// alone makes one line readable by itself, taking off as little as that needs.
+func alone(line string) string {
+	for _, take := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return keyword.ReplaceAllString(s, "$1 ") },
+		quotes.Replace,
+		brackets.Replace,
+	} {
+		line = take(line)
+		if _, err := syntax.NewParser().Parse(strings.NewReader(line), ""); err == nil {
+			return line
+		}
+	}
+	return words.ReplaceAllString(line, " ")
+}
+
+// words is what is left out of a line that no reading fits.
+var words = regexp.MustCompile(`[^\w\s./~$:@%+=,;|&>*?-]|>>+|&&&+|[;&|>]+\s*$|^\s*[;&|]+`)

@@ -68,7 +68,7 @@ func read(t *testing.T, path string) []Record {
 	require.NoError(t, err)
 	defer f.Close()
 	var all []Record
-	unread, err := Read(f, func(r Record) bool { all = append(all, r); return true })
+	unread, _, err := Read(f, func(r Record, _ []byte) bool { all = append(all, r); return true })
 	require.NoError(t, err)
 	require.Zero(t, unread)
 	return all

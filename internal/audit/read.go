@@ -46,27 +46,40 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// Read calls each for the records of a log, in the order they are there, until it
-// returns false. Records that do not verify by themselves, and an incomplete last
-// line, are passed over: Verify is for those. It returns how many were.
-func Read(r io.Reader, each func(Record) bool) (unread int, err error) {
+// Read calls each for the records of a log, with their lines, in the order they
+// are there, until it returns false. A line is valid during the call only. Records
+// that do not verify by themselves, and an incomplete last line, are passed over:
+// Verify is for those. It returns how many were, and how many bytes of whole lines
+// were read.
+func Read(r io.Reader, each func(r Record, line []byte) bool) (unread int, size int64, err error) {
 	for in := newLines(r); ; {
 		line, err := in.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return unread, nil
+			return unread, size, nil
 		case errors.Is(err, errTorn):
-			return unread + 1, nil
+			return unread + 1, size, nil
 		case err != nil:
-			return unread, err
+			return unread, size, err
 		}
+		size += int64(len(line)) + 1
 		rec, err := open(line, nil)
 		if err != nil {
 			unread++
 			continue
 		}
-		if !each(rec) {
-			return unread, nil
+		if !each(rec, line) {
+			return unread, size, nil
 		}
 	}
+}
+
+// Files are the files of a log: the old ones, oldest first, and the one that is
+// written.
+func Files(path string) []string {
+	var all []string
+	for _, old := range (&file{path: path}).files() {
+		all = append(all, old.path)
+	}
+	return append(all, path)
 }

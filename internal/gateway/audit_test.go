@@ -39,7 +39,7 @@ func (b *book) records(t *testing.T) (decisions, outcomes []audit.Record) {
 	f, err := os.Open(b.path)
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = audit.Read(f, func(r audit.Record) bool {
+	_, _, err = audit.Read(f, func(r audit.Record, _ []byte) bool {
 		switch r.Kind {
 		case audit.KindDecision:
 			decisions = append(decisions, r)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/e2bguard/e2bguard/internal/audit"
+	"github.com/e2bguard/e2bguard/internal/audit/store"
 	"github.com/e2bguard/e2bguard/internal/gateway"
 	"github.com/e2bguard/e2bguard/internal/seal"
 )
@@ -47,6 +49,10 @@ type Audit struct {
 	Keep *int `json:"keep,omitempty"`
 	// KeepFor is how long old files are kept. Default: 0, for ever.
 	KeepFor *caddy.Duration `json:"keep_for,omitempty"`
+	// Store is a database (SQLite) that is kept up with the log, for `e2bguard audit
+	// query --store`. Default: none. Placeholders are resolved when the
+	// configuration is loaded.
+	Store string `json:"store,omitempty"`
 }
 
 // The values of the audit's options that are a choice of words.
@@ -73,10 +79,14 @@ func auditOptions(a *Audit) []option {
 		{name: "rotate", syntax: "SIZE | off", set: size(&a.Rotate, "100MiB"), fallback: "100MiB", doc: "The size from which a new file is begun."},
 		{name: "keep", syntax: "NUMBER | off", set: count(&a.Keep, "100"), fallback: "100", doc: "Old files that are kept; `off`: all."},
 		{name: "keep_for", syntax: "DURATION | off", set: duration(&a.KeepFor), fallback: "off", doc: "How long old files are kept, as in `720h` or `30d`."},
+		{name: "store", syntax: "PATH", set: text(&a.Store, exampleStore), fallback: "none", doc: "An SQLite database that is kept up with the log, for `e2bguard audit query --store`."},
 	}
 }
 
-const exampleAudit = "/var/log/e2bguard/audit.jsonl"
+const (
+	exampleAudit = "/var/log/e2bguard/audit.jsonl"
+	exampleStore = "/var/log/e2bguard/audit.db"
+)
 
 func (h *Handler) parseAudit(d *caddyfile.Dispenser) (err error) {
 	h.Audit = new(Audit)
@@ -114,13 +124,23 @@ func (a *Audit) parseLogCode(d *caddyfile.Dispenser) error {
 }
 
 // config is the audit's configuration, and where and how its log is kept.
-func (a *Audit) config(repl *caddy.Replacer) (cfg gateway.Audit, path string, opts audit.Options, err error) {
+func (a *Audit) config(repl *caddy.Replacer) (cfg gateway.Audit, place auditPlace, opts audit.Options, err error) {
 	if a == nil {
-		return cfg, "", opts, nil
+		return cfg, place, opts, nil
 	}
-	path, err = resolve(repl, "audit", a.Path)
+	path, err := resolve(repl, "audit", a.Path)
 	if err == nil {
-		path, err = checkAuditPath(path)
+		place.log, err = checkAuditPath(path)
+	}
+	if a.Store != "" {
+		path, storeErr := resolve(repl, "audit store", a.Store)
+		if storeErr == nil {
+			place.store, storeErr = checkAuditPath(path)
+		}
+		if storeErr == nil && place.store == place.log {
+			storeErr = errors.New("audit store: it is the log itself; name another file, as in: store " + exampleStore)
+		}
+		err = errors.Join(err, storeErr)
 	}
 	opts = audit.Options{RotateBytes: defaultRotate, KeepFiles: defaultKeep, Async: a.Durability == durabilityAsync}
 	head, output := int64(audit.DefaultHead), int64(audit.DefaultOutput)
@@ -143,7 +163,7 @@ func (a *Audit) config(repl *caddy.Replacer) (cfg gateway.Audit, path string, op
 	if head < 0 || head > 8<<20 || output < 0 || output > 1<<20 || opts.KeepFiles < 0 || opts.KeepFor < 0 {
 		err = errors.Join(err, errors.New("audit: head can be at most 8MiB and output 1MiB, and nothing can be negative"))
 	}
-	return cfg, path, opts, err
+	return cfg, place, opts, err
 }
 
 // checkAuditPath looks at where the log is to be, and leaves nothing there: the
@@ -170,24 +190,70 @@ func checkAuditPath(path string) (string, error) {
 // it twice.
 var auditLogs = caddy.NewUsagePool()
 
-// auditLog is a log in the pool.
-type auditLog struct{ *audit.Log }
+// auditPlace is where a log and its store are.
+type auditPlace struct{ log, store string }
+
+// auditLog is a log in the pool, with what keeps a store up with it.
+type auditLog struct {
+	log *audit.Log
+
+	mu     sync.Mutex
+	path   string // of the store; "" for none
+	store  *store.Store
+	follow *store.Follower
+}
 
 // Destruct implements caddy.Destructor.
-func (l auditLog) Destruct() error { return l.Close() }
+func (l *auditLog) Destruct() error {
+	return errors.Join(l.log.Close(), l.useStore("", nil))
+}
 
-func acquireAudit(path string, opts audit.Options) (*audit.Log, error) {
-	v, loaded, err := auditLogs.LoadOrNew(path, func() (caddy.Destructor, error) {
-		return auditLog{audit.New(path, opts)}, nil
+// useStore keeps the store at path up with the log, and no other.
+func (l *auditLog) useStore(path string, logger *zap.Logger) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if path == l.path {
+		return nil
+	}
+	if l.follow != nil {
+		err = errors.Join(l.follow.Close(), l.store.Close())
+		l.path, l.store, l.follow = "", nil, nil
+	}
+	if path == "" || err != nil {
+		return err
+	}
+	if l.store, err = store.Open(path); err != nil {
+		return err
+	}
+	l.path, l.follow = path, store.Follow(l.store, l.log.Path(), logger)
+	return nil
+}
+
+// written tells whatever follows the log that there is something new.
+func (l *auditLog) written() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.follow != nil {
+		l.follow.Written()
+	}
+}
+
+func acquireAudit(place auditPlace, opts audit.Options) (*auditLog, error) {
+	v, loaded, err := auditLogs.LoadOrNew(place.log, func() (caddy.Destructor, error) {
+		l := new(auditLog)
+		opts.Written = l.written
+		l.log = audit.New(place.log, opts)
+		return l, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	log := v.(auditLog).Log
+	l := v.(*auditLog)
 	if loaded {
-		log.Configure(opts)
+		opts.Written = l.written
+		l.log.Configure(opts)
 	}
-	return log, nil
+	return l, nil
 }
 
 // openAudit returns the log, which is opened when the server has started and must
@@ -197,11 +263,11 @@ func (h *Handler) openAudit(ctx caddy.Context) (*audit.Log, error) {
 		return nil, nil
 	}
 	h.auditOptions.Logger = h.logger
-	log, err := acquireAudit(h.auditPath, h.auditOptions)
+	l, err := acquireAudit(h.auditPlace, h.auditOptions)
 	if err != nil {
 		return nil, err
 	}
-	return log, startAudit(ctx, log, h.logger)
+	return l.log, startAudit(ctx, l, h.auditPlace.store, h.logger)
 }
 
 // auditKey is the key of the chain, from the first of the seal keys.
@@ -245,14 +311,17 @@ func releaseAudit(path string) error {
 
 // startAudit opens the log once the server has started, so that a fault is in the
 // log of the start and not in the first call's.
-func startAudit(ctx caddy.Context, log *audit.Log, logger *zap.Logger) error {
+func startAudit(ctx caddy.Context, l *auditLog, store string, logger *zap.Logger) error {
 	app, err := ctx.App("events")
 	if err != nil {
 		return fmt.Errorf("waiting for the start: %w", err)
 	}
 	return app.(*caddyevents.App).On("started", onStart(func(ctx context.Context) error {
-		if err := log.Start(ctx); err != nil {
-			logger.Error("the audit log cannot be written; calls are treated as `audit on_failure` says", zap.String("path", log.Path()), zap.Error(err))
+		if err := l.log.Start(ctx); err != nil {
+			logger.Error("the audit log cannot be written; calls are treated as `audit on_failure` says", zap.String("path", l.log.Path()), zap.Error(err))
+		}
+		if err := l.useStore(store, logger); err != nil {
+			logger.Error("the audit store cannot be kept; the log is not affected", zap.String("path", store), zap.Error(err))
 		}
 		return nil
 	}))
@@ -265,6 +334,6 @@ type onStart func(context.Context) error
 func (f onStart) Handle(ctx context.Context, _ caddy.Event) error { return f(ctx) }
 
 var (
-	_ caddy.Destructor    = auditLog{}
+	_ caddy.Destructor    = (*auditLog)(nil)
 	_ caddyevents.Handler = onStart(nil)
 )

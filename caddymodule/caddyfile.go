@@ -75,6 +75,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			rotate     <size>|off
 //			keep       <number>|off
 //			keep_for   <duration>|off
+//			store      <path>
 //		}]
 //	}
 //

@@ -136,7 +136,7 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	cfg.Body, err = h.Buffer.config(repl)
 	note(err)
-	cfg.Audit, h.auditPath, h.auditOptions, err = h.Audit.config(repl)
+	cfg.Audit, h.auditPlace, h.auditOptions, err = h.Audit.config(repl)
 	note(err)
 	// Last: a configuration with a fault must not leave a generated key behind.
 	cfg.Seal, err = h.sealer(ctx, repl, len(problems) == 0)

@@ -71,33 +71,8 @@ func outcomeOf(caddyfile string) string {
 		return "load: " + ours
 	}
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, handlerJSON(adapted), "", "\t"); err != nil {
+	if err := json.Indent(&pretty, findHandler(adapted), "", "\t"); err != nil {
 		return err.Error()
 	}
 	return pretty.String()
-}
-
-// handlerJSON finds the e2b_guard handler in a configuration.
-func handlerJSON(config []byte) json.RawMessage {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(config, &object) == nil {
-		if string(object["handler"]) == `"e2b_guard"` {
-			return config
-		}
-		for _, v := range object {
-			if found := handlerJSON(v); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(config, &list) == nil {
-		for _, v := range list {
-			if found := handlerJSON(v); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
 }

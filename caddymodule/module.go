@@ -116,7 +116,7 @@ type Handler struct {
 	// the logger http.handlers.e2b_guard.
 	Audit *Audit `json:"audit,omitempty"`
 
-	auditPath    string
+	auditPlace   auditPlace
 	auditOptions audit.Options
 	gw           *gateway.Gateway
 	lease        *lease

@@ -146,6 +146,10 @@ func (a *analysis) joined(effects []effect.Effect, lang string, pos position, fl
 
 		switch e.Kind {
 		case effect.Import:
+			if !a.budget.Spend(8) {
+				return
+			}
+
 			if load := importOf(e, lang, pos.file); load.Kind == effect.Load {
 				load.Flags |= flags
 				a.effects = append(a.effects, load)

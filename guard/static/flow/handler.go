@@ -10,11 +10,18 @@ func (m *Machine) Star(s *Sym) { m.stars = append(m.stars, s) }
 // Name is the value of a name in the current scope.
 func (m *Machine) Name(name string) Value { return m.name(name) }
 
+// evalTextSteps is what it costs to begin with a text of its own, however short.
+const evalTextSteps = 16
+
 // EvalText gives the value of the last expression of another text, with the
 // names of the current scope. What it does is not reported: the text is
 // reported as Embedded.
 func (m *Machine) EvalText(t *tree.Tree) Value {
-	if !m.budget.Spend(len(t.Nodes)) || m.inline >= maxInline {
+	if !m.budget.Spend(evalTextSteps + len(t.Nodes)) {
+		m.over = true
+	}
+
+	if m.over || m.inline >= maxInline {
 		return Value{}
 	}
 

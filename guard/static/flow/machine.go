@@ -197,11 +197,18 @@ func (m *Machine) rest() {
 		}
 
 		if fn := m.fns[f]; !fn.called && fn.Owner == nil {
-			m.follow(fn, fn.This, nil, nil, true)
+			m.followUncalled(fn, fn.This)
 		}
 
 		f++
 	}
+}
+
+// followUncalled follows a function that nothing called, with nothing known. A
+// text may have many that are small.
+func (m *Machine) followUncalled(fn *Fn, this Value) {
+	m.over = m.over || !m.budget.Spend(8)
+	m.follow(fn, this, nil, nil, true)
 }
 
 func (m *Machine) restOfClass(c *Class) {
@@ -226,7 +233,7 @@ func (m *Machine) restOfClass(c *Class) {
 				continue
 			}
 
-			m.follow(fn, self, nil, nil, true)
+			m.followUncalled(fn, self)
 		}
 	}
 }

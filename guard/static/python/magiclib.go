@@ -50,8 +50,14 @@ func followMagic(m *flow.Machine, id tree.ID) flow.Value {
 			for w := range strings.FieldsSeq(rest) {
 				args = append(args, flow.Text(w))
 			}
+
+			m.Copied(len(args))
 		default:
 			for w := range strings.FieldsSeq(rest) {
+				if m.Over() {
+					break
+				}
+
 				args = append(args, m.EvalText(parse(w)))
 			}
 		}

@@ -162,7 +162,7 @@ func (p *parser) next() {
 		default:
 			if i+1 < n && longer[src[i+1]] {
 				for _, o := range operators[p.d] {
-					if strings.HasPrefix(src[i:], o) {
+					if o[0] == c && strings.HasPrefix(src[i:], o) {
 						p.setOp(i, len(o))
 
 						return

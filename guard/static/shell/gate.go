@@ -87,11 +87,11 @@ var byteCost = func() (t [256]uint8) {
 		t[b] = 10
 	}
 
-	// A line is at least a statement.
-	t['\n'] = 4
+	// A line is at least a statement, and a blank is seldom without a word.
+	t['\n'] = 8
 
 	for _, b := range []byte("'\" ") {
-		t[b] = 2
+		t[b] = 4
 	}
 
 	return t

@@ -189,3 +189,21 @@ func BenchmarkStart(b *testing.B) {
 		_, _ = New(Options{})
 	}
 }
+
+// BenchmarkRuns is what finding the files of a command costs before it is judged.
+func BenchmarkRuns(b *testing.B) {
+	for name, s := range map[string]guard.Subject{
+		"no file":  {Kind: guard.KindCommand, Language: "bash", Text: "ls -la && git status && pip list | head -n 20"},
+		"script":   {Kind: guard.KindCommand, Language: "bash", Text: "cd app && bash run.sh --fast"},
+		"cell":     {Kind: guard.KindCode, Language: "python", Text: strings.Repeat("import pandas as pd\ndf = pd.DataFrame({'a': [1, 2, 3]})\nprint(df.describe())\n", 10)},
+		"one word": {Kind: guard.KindCommand, Language: "bash", Text: "ls"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+
+			for b.Loop() {
+				Runs(s)
+			}
+		})
+	}
+}

@@ -40,8 +40,12 @@ func Runs(s guard.Subject) []Run {
 
 	defer func() { _ = recover() }() // Review, which reads the same, answers for it.
 
+	m, _ := memories.Get().(*memory)
 	budget := effect.NewBudget(3 * effect.DefaultSteps)
-	a := analyse(s, budget, &memory{})
+	budget.Lend(m.effects)
+
+	a := analyse(s, budget, m)
+	defer m.keep(a.effects)
 
 	for i := range a.effects {
 		e := &a.effects[i]

@@ -178,3 +178,42 @@ func TestFileMemoryIsBounded(t *testing.T) {
 	}
 	assert.Equal(t, sum, m.bytes)
 }
+
+// What the sandbox does not tell in time passes, and is named.
+func TestFilesThatAreNotReadInTimeAreUnseen(t *testing.T) {
+	g := new(wordGuard)
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte("{}"))
+	}, func(cfg *Config) { cfg.Guard = g })
+	require.Equal(t, http.StatusOK, h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "bash x.sh; bash y.sh; python z.py")).Status)
+	require.Len(t, g.saw(), 1)
+	assert.Equal(t, "/home/user/x.sh,/home/user/y.sh,/home/user/z.py", g.saw()[0].Labels[guard.LabelUnseen])
+	assert.Empty(t, g.saw()[0].Files)
+}
+
+// Files are read with E2B's token, from envd, whatever plane the call is on.
+func TestFilesAreReadWithTheTokenOfTheSandbox(t *testing.T) {
+	h := newHouse(t, nil, vault)
+	token := sealedEnvd("isbx1", "team-a", "ea_1")
+	h.do(t, "POST", "/process.Process/Start", toSandbox("49983", "Content-Type", "application/connect+json", "X-Access-Token", token, "Authorization", "Basic cm9vdDo="), command(t, "bash x.sh"))
+	h.do(t, "POST", "/execute", toSandbox("49999", "Content-Type", "application/json", "X-Access-Token", token), strings.NewReader(`{"code":"!bash x.sh"}`))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var reads []received
+	for _, r := range h.seen {
+		if r.Header.Get("User-Agent") == ownAgent {
+			reads = append(reads, r)
+		}
+	}
+	require.Len(t, reads, 2)
+	for i, query := range []string{"path=%2Froot%2Fx.sh", "path=%2Fhome%2Fuser%2Fx.sh"} {
+		assert.Equal(t, query, strings.TrimSuffix(reads[i].Query, "&username=root"))
+		assert.Equal(t, "ea_1", reads[i].Header.Get("X-Access-Token"))
+		assert.Equal(t, "49983", reads[i].Header.Get("E2b-Sandbox-Port"))
+		assert.Equal(t, "isbx1", reads[i].Header.Get("E2b-Sandbox-Id"))
+	}
+}

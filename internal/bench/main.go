@@ -1,6 +1,7 @@
-// Command bench compares e2bguard with Caddy's plain reverse_proxy. Both are
-// processes of the same built binary, measured in turns in one run, in front of
-// an upstream that does nothing.
+// Command bench compares e2bguard with Caddy's plain reverse_proxy, and e2bguard
+// that keeps an audit log with one that does not. All are processes of the same
+// built binary, measured in turns in one run, in front of an upstream that does
+// nothing.
 //
 // It prints a table of medians and the product's targets beside them. A missed
 // target is marked and does not fail the run, for the numbers depend on the
@@ -18,7 +19,7 @@ import (
 
 func main() {
 	binary := flag.String("binary", "bin/e2bguard", "the built binary")
-	rounds := flag.Int("rounds", 5, "rounds, each measuring both in turns")
+	rounds := flag.Int("rounds", 5, "rounds, each measuring all in turns")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -41,12 +42,43 @@ func run(ctx context.Context, binary string, rounds int) (err error) {
 	}
 	defer upstream.close()
 
-	plain, err := startProxy(ctx, binary, fmt.Sprintf("reverse_proxy %s", upstream.url))
-	if err != nil {
-		return fmt.Errorf("starting plain Caddy: %w", err)
+	var subjects []subject
+	defer func() {
+		for _, s := range subjects {
+			s.close()
+		}
+	}()
+	for _, c := range []struct{ name, directive string }{
+		{"plain Caddy", "reverse_proxy " + upstream.url},
+		{"e2bguard", guarding(upstream.url, "")},
+		{"e2bguard with audit, sync", guarding(upstream.url, "audit {env.TMPDIR}/audit.jsonl")},
+		{"e2bguard with audit, async", guarding(upstream.url, "audit {env.TMPDIR}/audit.jsonl {\n\t\t\tdurability async\n\t\t}")},
+	} {
+		p, err := startProxy(ctx, binary, c.directive)
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", c.name, err)
+		}
+		subjects = append(subjects, subject{p, &figures{}})
 	}
-	defer plain.close()
-	guarded, err := startProxy(ctx, binary, fmt.Sprintf(`e2b_guard {
+	for round := range rounds {
+		for _, workload := range workloads {
+			asked := subjects[:2]
+			if workload.audited {
+				asked = subjects
+			}
+			if err := workload.measure(ctx, asked, round); err != nil {
+				return fmt.Errorf("measuring %s: %w", workload.name, err)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+	}
+	printTable(os.Stdout, subjects[0], subjects[1], subjects[2], subjects[3])
+	return nil
+}
+
+// guarding is the directive of a gateway before an upstream.
+func guarding(upstream, options string) string {
+	return fmt.Sprintf(`e2b_guard {
 		upstream {
 			api_url %[1]s
 			sandbox_url %[1]s
@@ -54,21 +86,6 @@ func run(ctx context.Context, binary string, rounds int) (err error) {
 		limits {
 			output 1GiB
 		}
-	}`, upstream.url))
-	if err != nil {
-		return fmt.Errorf("starting e2bguard: %w", err)
-	}
-	defer guarded.close()
-
-	subjects := []subject{{plain, &figures{}}, {guarded, &figures{}}}
-	for round := range rounds {
-		for _, workload := range workloads {
-			if err := workload.measure(ctx, subjects, round); err != nil {
-				return fmt.Errorf("measuring %s: %w", workload.name, err)
-			}
-		}
-		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
-	}
-	printTable(os.Stdout, subjects[0], subjects[1])
-	return nil
+		%[2]s
+	}`, upstream, options)
 }

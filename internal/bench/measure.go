@@ -18,6 +18,7 @@ import (
 type figures struct {
 	getP50, getP99, getRate  []float64 // Seconds, seconds, calls a second.
 	startP50, startP99       []float64
+	startRate                []float64
 	stream, upload, download []float64 // Bytes a second.
 	streamAbove, uploadAbove []float64 // Most resident bytes meanwhile, above idle.
 	downloadAbove            []float64
@@ -33,15 +34,16 @@ type subject struct {
 // as it can, so that what else the machine does falls on all of them alike.
 type workload struct {
 	name    string
+	audited bool // measured with an audit log as well
 	measure func(ctx context.Context, subjects []subject, round int) error
 }
 
 var workloads = []workload{
-	{"pass-through GET", measureGet},
-	{"guarded Start", measureStart},
-	{"streamed stdout", measureStream},
-	{"upload", measureUpload},
-	{"download", measureDownload},
+	{"pass-through GET", false, measureGet},
+	{"guarded Start", true, measureStart},
+	{"streamed stdout", true, measureStream},
+	{"upload", false, measureUpload},
+	{"download", false, measureDownload},
 }
 
 const (
@@ -108,19 +110,25 @@ func measureGet(ctx context.Context, subjects []subject, _ int) error {
 }
 
 func measureStart(ctx context.Context, subjects []subject, round int) error {
-	times, err := timed(subjects, func(p *proxy, i int) error {
-		unique := fmt.Sprintf("cd /home/user/app && python3 job.py --run %d-%d | tee out-%d.log && ls -la", round, i, i)
-		body, err := startBody(unique)
+	var last atomic.Int64
+	start := func(p *proxy, unique string) error {
+		body, err := startBody("cd /home/user/app && python3 job.py --run " + unique + " | tee out-" + unique + ".log && ls -la")
 		if err != nil {
 			return err
 		}
 		return p.do(ctx, http.MethodPost, "/process.Process/Start", "application/connect+json", bytes.NewReader(body), 0)
-	})
+	}
+	times, err := timed(subjects, func(p *proxy, i int) error { return start(p, fmt.Sprintf("%d-%d", round, i)) })
+	if err != nil {
+		return err
+	}
+	rates, err := throughput(ctx, subjects, func(p *proxy) error { return start(p, fmt.Sprintf("%d-x%d", round, last.Add(1))) })
 	if err != nil {
 		return err
 	}
 	for i, s := range subjects {
 		s.startP50, s.startP99 = append(s.startP50, percentile(times[i], 50)), append(s.startP99, percentile(times[i], 99))
+		s.startRate = append(s.startRate, rates[i])
 	}
 	return nil
 }

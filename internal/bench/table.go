@@ -49,7 +49,13 @@ func added(name string, plain, guarded []float64) comparison {
 	return comparison{name, milliseconds(a), milliseconds(b), "+" + milliseconds(b-a), "≤ +" + milliseconds(limit), b-a <= limit}
 }
 
-func compare(plain, guarded subject) []comparison {
+// audited compares a gateway that keeps an audit log with one that does not: the
+// first column is the latter's.
+func audited(name string, without, with []float64, show func(float64) string) comparison {
+	return ratio(name, without, with, show, 0, false)
+}
+
+func compare(plain, guarded, synced, async subject) []comparison {
 	idle := func(s subject) []float64 { return []float64{float64(s.idle)} }
 	const (
 		latency = 1.15
@@ -63,6 +69,12 @@ func compare(plain, guarded subject) []comparison {
 		ratio("pass-through GET, 16 clients", plain.getRate, guarded.getRate, perSecond, calls, true),
 		added("guarded Start, p50", plain.startP50, guarded.startP50),
 		ratio("guarded Start, p99", plain.startP99, guarded.startP99, milliseconds, 0, false),
+		ratio("guarded Start, 16 clients", plain.startRate, guarded.startRate, perSecond, 0, true),
+		audited("Start, audit sync, p50", guarded.startP50, synced.startP50, milliseconds),
+		audited("Start, audit async, p50", guarded.startP50, async.startP50, milliseconds),
+		audited("Start, audit sync, 16 clients", guarded.startRate, synced.startRate, perSecond),
+		audited("Start, audit async, 16 clients", guarded.startRate, async.startRate, perSecond),
+		audited("64 MiB of stdout, audit sync", guarded.stream, synced.stream, rate),
 		ratio("64 MiB of stdout", plain.stream, guarded.stream, rate, bulk, true),
 		ratio("256 MiB upload", plain.upload, guarded.upload, rate, bulk, true),
 		ratio("256 MiB download", plain.download, guarded.download, rate, bulk, true),
@@ -73,12 +85,12 @@ func compare(plain, guarded subject) []comparison {
 	}
 }
 
-func printTable(out io.Writer, plain, guarded subject) {
+func printTable(out io.Writer, plain, guarded, synced, async subject) {
 	const format = "%-30s %14s %14s %14s  %-14s %s\n"
-	fmt.Fprintf(out, "%s/%s, %d CPUs; medians of %d rounds in turns; every guarded command is a new one\n\n",
+	fmt.Fprintf(out, "%s/%s, %d CPUs; medians of %d rounds in turns; every guarded command is a new one; rows with audit compare with e2bguard without\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), len(plain.getP50))
 	fmt.Fprintf(out, format, "", "plain Caddy", "e2bguard", "compared", "target", "")
-	for _, c := range compare(plain, guarded) {
+	for _, c := range compare(plain, guarded, synced, async) {
 		mark := ""
 		switch {
 		case c.target == "":

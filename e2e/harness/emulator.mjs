@@ -35,4 +35,4 @@ async function records(file) {
   return text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
 }
 
-const isOwn = (request) => request.header?.['User-Agent']?.[0] === 'e2bguard'
+const isOwn = (request) => request.header?.['User-Agent']?.[0] === 'e2bguard' && ['/files', '/filesystem.Filesystem/Stat'].includes(request.path)

@@ -69,7 +69,7 @@ export async function startUpstream(handlers = {}) {
     const body = Buffer.concat(chunks)
     const { pathname } = new URL(request.url, 'http://upstream')
     // What the gateway reads of files on its own account is no client's call.
-    if (request.headers['user-agent'] !== 'e2bguard') requests.push({ method: request.method, path: pathname, headers: request.headers, body: body.toString() })
+    if (request.headers['user-agent'] !== 'e2bguard' || request.method !== 'GET' && !pathname.endsWith('/Stat')) requests.push({ method: request.method, path: pathname, headers: request.headers, body: body.toString() })
     if (routes[pathname]) return routes[pathname](request, response, body)
     if (/^(\/v2)?\/sandboxes$/.test(pathname) && request.method === 'POST') {
       made += 1

@@ -202,7 +202,7 @@ func BenchmarkRuns(b *testing.B) {
 			b.ReportAllocs()
 
 			for b.Loop() {
-				Runs(s)
+				_, _ = Runs(s)
 			}
 		})
 	}

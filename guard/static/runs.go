@@ -30,18 +30,23 @@ const maxRuns = 64
 // Runs says which files a command or code runs or loads, as far as their names
 // can be told from its text and from that of the files that it comes with.
 // Relative paths are taken from the label cwd, or else from the home of the
-// user. It judges nothing, and it bounds its work as Review does.
-func Runs(s guard.Subject) []Run {
+// user. It judges nothing, and it bounds its work as Review does: whole is false
+// where it could not read to the end.
+func Runs(s guard.Subject) (list []Run, whole bool) {
 	var found runs
 
-	if (s.Kind != guard.KindCommand && s.Kind != guard.KindCode && s.Kind != guard.KindInput) || len(s.Text) > defaultMaxBytes {
-		return nil
+	if (s.Kind != guard.KindCommand && s.Kind != guard.KindCode && s.Kind != guard.KindInput) || size(s) > defaultMaxBytes {
+		return nil, size(s) <= defaultMaxBytes
 	}
 
-	defer func() { _ = recover() }() // Review, which reads the same, answers for it.
+	defer func() {
+		if recover() != nil { // a fault of ours is no sign that there are none
+			list, whole = found.list, false
+		}
+	}()
 
 	m, _ := memories.Get().(*memory)
-	budget := effect.NewBudget(3 * effect.DefaultSteps)
+	budget := effect.NewBudget((&Guard{opts: Options{MaxSteps: effect.DefaultSteps}}).steps(s))
 	budget.Lend(m.effects)
 
 	a := analyse(s, budget, m)
@@ -62,7 +67,7 @@ func Runs(s guard.Subject) []Run {
 		}
 	}
 
-	return found.list
+	return found.list, !budget.Exhausted()
 }
 
 // runs collects Runs, each once.

@@ -11,7 +11,7 @@ import (
 	"github.com/e2bguard/e2bguard/guard/static"
 )
 
-func paths(runs []static.Run) []string {
+func paths(runs []static.Run, _ bool) []string {
 	var out []string
 	for _, r := range runs {
 		if !r.Library {
@@ -111,8 +111,9 @@ func TestRunsNamesTheFilesThatRun(t *testing.T) {
 			kind = guard.KindCode
 		}
 
-		runs := static.Runs(guard.Subject{Kind: kind, Language: tt.lang, Text: tt.text})
-		assert.Equal(t, tt.want, strings.Join(paths(runs), " "), tt.text)
+		runs, whole := static.Runs(guard.Subject{Kind: kind, Language: tt.lang, Text: tt.text})
+		assert.Equal(t, tt.want, strings.Join(paths(runs, whole), " "), tt.text)
+		assert.True(t, whole, tt.text)
 	}
 }
 
@@ -134,8 +135,8 @@ func TestRunsFollowsTheFilesItIsGiven(t *testing.T) {
 	require.Equal(t, []string{"/home/user/env.sh", "/home/user/app/main.py"}, paths(static.Runs(s)))
 
 	s.Files = append(s.Files, guard.File{Path: "/home/user/app/main.py", Text: "import util\nimport json"})
-	runs := static.Runs(s)
-	require.Equal(t, []string{"/home/user/env.sh", "/home/user/app/util.py"}, paths(runs))
+	runs, whole := static.Runs(s)
+	require.Equal(t, []string{"/home/user/env.sh", "/home/user/app/util.py"}, paths(runs, whole))
 	assert.False(t, runs[0].Optional)
 	assert.True(t, runs[1].Optional)
 	assert.Equal(t, static.Run{Paths: []string{"/home/user/app/json.py", "/home/user/app/json/__init__.py"}, Optional: true, Library: true}, runs[2])
@@ -200,4 +201,16 @@ func TestOnlyTheStrictProfileBlocksWhatWasNotSeen(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, v.Decision, profile)
 	}
+}
+
+func TestRunsSaysWhereItDidNotReadToTheEnd(t *testing.T) {
+	t.Parallel()
+
+	_, whole := static.Runs(guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: strings.Repeat("echo $((1+1)); ", 60_000) + "bash x"})
+	assert.False(t, whole)
+	_, whole = static.Runs(guard.Subject{Kind: guard.KindCommand, Language: "bash", Text: strings.Repeat("x", 5<<20)})
+	assert.False(t, whole)
+	runs, whole := static.Runs(guard.Subject{Kind: guard.KindFile, Language: "bash", Text: "bash x"})
+	assert.Empty(t, runs, "a file that is written does not run")
+	assert.True(t, whole)
 }

@@ -36,6 +36,7 @@ func (c *call) askEnvd(ctx context.Context, path string, request, answer proto.M
 	}
 	route.Target{Sandbox: c.target.Sandbox, Port: c.target.Port}.SetHeaders(req.Header)
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", ownAgent)
 	for _, name := range []string{headerEnvdToken, "Authorization"} {
 		if v := c.r.Header.Get(name); v != "" {
 			req.Header.Set(name, v)

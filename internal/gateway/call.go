@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -57,6 +58,9 @@ type call struct {
 
 	// moved are the files that a move or a compose leaves behind.
 	moved []fileChange
+
+	// lookups counts the files that were looked for in the sandbox.
+	lookups atomic.Int32
 
 	forwarded bool
 	// answered is the status of the upstream's answer; 0 for none.

@@ -37,6 +37,8 @@ type fileBox struct {
 	runs, running int
 	// writes counts writes, as they begin and as they end.
 	writes int
+	// workDirs are, by user, where commands start; "" for the home.
+	workDirs map[string]string
 }
 
 // fileText is the text of one file.
@@ -166,4 +168,26 @@ func (m *fileMemory) lookup(sandbox, path string) (string, files.Content) {
 		return "", files.Unseen
 	}
 	return f.text, f.content
+}
+
+// maxUsers bounds for how many users a folder is kept.
+const maxUsers = 16
+
+func (m *fileMemory) workDir(sandbox, user string) (dir string, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b, ok := m.boxes.Get(sandbox); ok {
+		dir, known = b.workDirs[user]
+	}
+	return dir, known
+}
+
+func (m *fileMemory) setWorkDir(sandbox, user, dir string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.box(sandbox)
+	if b.workDirs == nil || len(b.workDirs) >= maxUsers {
+		b.workDirs = map[string]string{}
+	}
+	b.workDirs[user] = dir
 }

@@ -283,20 +283,20 @@ func (c *call) refuseLongRun() *refusal.Refusal {
 	return ref
 }
 
-// learnContexts keeps which language each context runs, for the code that will be
-// sent to it.
+// learnContexts keeps which language each context runs, and where, for the code
+// that will be sent to it.
 func (c *call) learnContexts(resp *http.Response) error {
 	b, err := takeAnswer(resp)
 	if err != nil {
 		return err
 	}
-	languages, err := interpreter.ContextLanguages(b)
+	contexts, err := interpreter.Contexts(b)
 	if err != nil { // code for these contexts is then judged as whatever it may be
-		c.g.log.Warn("the interpreter's answer was not understood; the languages of its contexts are not known",
+		c.g.log.Warn("the interpreter's answer was not understood; its contexts are not known",
 			zap.String("request_id", c.id), zap.Error(err))
 	}
-	for id, language := range languages {
-		c.g.state.rememberContext(c.target.Sandbox, id, language)
+	for id, context := range contexts {
+		c.g.state.rememberContext(c.target.Sandbox, id, context)
 	}
 	return nil
 }

@@ -135,11 +135,17 @@ func (h *house) reached() []received {
 	defer h.mu.Unlock()
 	var seen []received
 	for _, r := range h.seen {
-		if r.Header.Get("User-Agent") != ownAgent { // what the gateway reads on its own account
+		if !ownRead(r.Header, r.Path) {
 			seen = append(seen, r)
 		}
 	}
 	return seen
+}
+
+// ownRead reports whether a request is one of those by which the gateway looks for
+// a file, on its own account.
+func ownRead(h http.Header, path string) bool {
+	return h.Get("User-Agent") == ownAgent && (path == "/files" || path == "/filesystem.Filesystem/Stat")
 }
 
 type answer struct {

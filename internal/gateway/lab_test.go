@@ -272,7 +272,7 @@ func (l *lab) sendTwo(t *testing.T, w wire) answer {
 // recorded is what arrived at the emulator, but for what the gateway read on its
 // own account.
 func (l *lab) recorded() []emulator.Record {
-	return slices.DeleteFunc(l.emu.Recorded(), func(r emulator.Record) bool { return r.Header.Get("User-Agent") == ownAgent })
+	return slices.DeleteFunc(l.emu.Recorded(), func(r emulator.Record) bool { return ownRead(r.Header, r.Path) })
 }
 
 // mark remembers how much was seen so far.

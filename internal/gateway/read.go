@@ -137,7 +137,14 @@ func (c *call) readExecute() *refusal.Refusal {
 // known; else the guard judges the text as whatever it may be.
 func (c *call) executeSubjects() ([]guard.Subject, *refusal.Refusal) {
 	m := c.msg.(*interpreter.Execute)
-	return m.Subjects(c.g.state.contextLanguage(c.target.Sandbox, m.ContextID))
+	context := c.g.state.context(c.target.Sandbox, m.ContextID)
+	subjects, ref := m.Subjects(context.Language)
+	for i := range subjects {
+		if subjects[i].Labels[guard.LabelCwd] == "" {
+			subjects[i].Labels = withLabel(subjects[i].Labels, guard.LabelCwd, context.Cwd)
+		}
+	}
+	return subjects, ref
 }
 
 func (c *call) readContext() *refusal.Refusal {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/guard/static"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/filesystempb"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
@@ -25,8 +26,9 @@ const (
 	maxJoinedFiles, maxJoinedBytes = 32, 1 << 20
 	// joinTimeout is how long all files together may take to be read.
 	joinTimeout = 300 * time.Millisecond
-	// joinsAtOnce is how many are read at a time, and maxLookups how many in all.
-	joinsAtOnce, maxLookups = 8, 64
+	// joinsAtOnce is how many are looked for at a time, and maxLookups how many in
+	// all for one call.
+	joinsAtOnce, maxLookups = 8, 128
 )
 
 // withFiles adds to a subject the files that its text runs or loads: from memory
@@ -45,9 +47,19 @@ func (c *call) withFiles(ctx context.Context, s guard.Subject) guard.Subject {
 		}
 	}
 	asked := map[string]bool{}
+	runs, whole := static.Runs(s)
+	if len(runs) > 0 && s.Labels[guard.LabelCwd] == "" && c.target.Plane == route.Envd {
+		// Most sandboxes' is the home.
+		if s.Labels = withLabel(s.Labels, guard.LabelCwd, c.workDir(ctx)); s.Labels[guard.LabelCwd] != "" {
+			runs, whole = static.Runs(s)
+		}
+	}
 	for range maxJoinRounds {
+		if !whole {
+			miss(unseenRest)
+		}
 		var wanted []static.Run
-		for _, run := range static.Runs(s) {
+		for _, run := range runs {
 			if key := run.Paths[0]; !asked[key] {
 				asked[key] = true
 				wanted = append(wanted, run)
@@ -68,8 +80,9 @@ func (c *call) withFiles(ctx context.Context, s guard.Subject) guard.Subject {
 				miss(path)
 			}
 		}
+		runs, whole = static.Runs(s)
 	}
-	for _, run := range static.Runs(s) { // deeper than is followed
+	for _, run := range runs { // deeper than is followed
 		if !run.Optional && !asked[run.Paths[0]] {
 			miss(run.Paths[0])
 		}
@@ -82,6 +95,47 @@ func labelUnseen(s guard.Subject, unseen []string) guard.Subject {
 		s.Labels[guard.LabelUnseen] = strings.Join(unseen, ",")
 	}
 	return s
+}
+
+// unseenRest stands for files that may be named in what was not read to its end.
+const unseenRest = "*"
+
+// withLabel adds a label to those of a subject, which may be others' too; an empty
+// one and the default folder of a sandbox say nothing.
+func withLabel(labels map[string]string, key, value string) map[string]string {
+	if value == "" || value == defaultFolder {
+		return labels
+	}
+	out := map[string]string{key: value}
+	for k, v := range labels {
+		out[k] = v
+	}
+	return out
+}
+
+// defaultFolder is the home of E2B's default user.
+const defaultFolder = "/home/user"
+
+// workDir is the folder in which commands of the sandbox start that name none; ""
+// where that is the home.
+func (c *call) workDir(ctx context.Context) string {
+	memory, user := c.g.state.files, c.user()
+	if dir, known := memory.workDir(c.target.Sandbox, user); known {
+		return dir
+	}
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	var answer filesystempb.StatResponse
+	// envd takes an empty path for the folder of the template, or else the home.
+	if err := c.askEnvd(ctx, "/filesystem.Filesystem/Stat", &filesystempb.StatRequest{}, &answer); err != nil {
+		return ""
+	}
+	dir := answer.GetEntry().GetPath()
+	if dir == files.Absolute("", user) {
+		dir = ""
+	}
+	memory.setWorkDir(c.target.Sandbox, user, dir)
+	return dir
 }
 
 // join is the search for the files of one subject.
@@ -107,7 +161,7 @@ func (j *join) read(ctx context.Context, wanted []static.Run) {
 			f := new(foundFile)
 			j.found[path] = f
 			f.text, f.content = j.c.g.state.files.lookup(j.c.target.Sandbox, path)
-			if f.content == files.Unseen && !run.Library && len(j.found) <= maxLookups {
+			if f.content == files.Unseen && !run.Library && j.c.lookups.Add(1) <= maxLookups {
 				ask = append(ask, path)
 			}
 		}

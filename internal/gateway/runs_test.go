@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -205,7 +206,7 @@ func TestFilesAreReadWithTheTokenOfTheSandbox(t *testing.T) {
 	defer h.mu.Unlock()
 	var reads []received
 	for _, r := range h.seen {
-		if r.Header.Get("User-Agent") == ownAgent {
+		if ownRead(r.Header, r.Path) && r.Method == http.MethodGet {
 			reads = append(reads, r)
 		}
 	}
@@ -216,4 +217,49 @@ func TestFilesAreReadWithTheTokenOfTheSandbox(t *testing.T) {
 		assert.Equal(t, "49983", reads[i].Header.Get("E2b-Sandbox-Port"))
 		assert.Equal(t, "isbx1", reads[i].Header.Get("E2b-Sandbox-Id"))
 	}
+}
+
+// Where a context of the interpreter was made is where its commands run.
+func TestFilesOfAContextAreLookedForInItsFolder(t *testing.T) {
+	l := newLab(t, withStaticGuard(t))
+	require.Equal(t, http.StatusOK, l.put(t, "/home/user/app/x.txt", harm).Status)
+	require.Equal(t, http.StatusOK, l.put(t, "/home/user/x.txt", "echo fine").Status)
+	made := l.send(t, wire{target: "/contexts", headers: l.to("49999", "Content-Type", "application/json"), body: `{"language":"python","cwd":"/home/user/app"}`})
+	require.False(t, refused(made), made.Body)
+	var context struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(made.Body), &context))
+	run := func(body string) answer {
+		return l.send(t, wire{target: "/execute", headers: l.to("49999", "Content-Type", "application/json"), body: body})
+	}
+	assert.True(t, refused(run(`{"code":"!bash x.txt","context_id":"`+context.ID+`"}`)))
+	assert.False(t, strings.Contains(run(`{"code":"!bash x.txt"}`).Body, "PolicyViolation"))
+}
+
+// A template may have a folder of its own in which commands start.
+func TestRelativeFilesAreLookedForWhereCommandsStart(t *testing.T) {
+	g := new(wordGuard)
+	var stats, reads []string
+	var mu sync.Mutex
+	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch r.URL.Path {
+		case "/filesystem.Filesystem/Stat":
+			stats = append(stats, r.URL.Path)
+			_, _ = w.Write([]byte(`{"entry":{"path":"/app"}}`))
+		case "/files":
+			reads = append(reads, r.URL.Query().Get("path"))
+			_, _ = w.Write([]byte("echo x"))
+		default:
+			_, _ = w.Write([]byte("{}"))
+		}
+	}, func(cfg *Config) { cfg.Guard = g })
+	for range 2 {
+		require.Equal(t, http.StatusOK, h.do(t, "POST", "/process.Process/Start", startHeaders(), command(t, "bash x.sh")).Status)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Equal(t, []string{"/app/x.sh", "/app/x.sh"}, reads)
+	assert.Len(t, stats, 1, "it is asked once")
+	assert.Equal(t, []guard.File{{Path: "/app/x.sh", Text: "echo x"}}, g.saw()[0].Files)
 }

@@ -5,6 +5,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
 	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
@@ -20,7 +21,7 @@ const sandboxesSearched = 10_000
 // running sandboxes. It is safe for concurrent use.
 type State struct {
 	sandboxes *lru.Cache[string, sandbox]
-	contexts  *lru.Cache[contextKey, string]
+	contexts  *lru.Cache[contextKey, interpreter.Context]
 	// missing holds until when a sandbox is taken for none of this gateway's
 	// without asking E2B again.
 	missing  *lru.Cache[string, time.Time]
@@ -61,7 +62,7 @@ type sandbox struct {
 // NewState returns an empty State.
 func NewState() *State {
 	return &State{
-		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, string](), missing: newCache[string, time.Time](),
+		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, interpreter.Context](), missing: newCache[string, time.Time](),
 		suspects: newSuspects(), processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 	}
 }
@@ -120,12 +121,12 @@ func (s *State) isMissing(id string) bool {
 
 func (s *State) lookup(id string) (sandbox, bool) { return s.sandboxes.Get(id) }
 
-func (s *State) rememberContext(sandbox, id, language string) {
-	s.contexts.Add(contextKey{sandbox, id}, language)
+func (s *State) rememberContext(sandbox, id string, context interpreter.Context) {
+	s.contexts.Add(contextKey{sandbox, id}, context)
 }
 
-// contextLanguage is the language of a context; "" if it was made elsewhere.
-func (s *State) contextLanguage(sandbox, id string) string {
-	language, _ := s.contexts.Get(contextKey{sandbox, id})
-	return language
+// context is what is known of a context; nothing if it was made elsewhere.
+func (s *State) context(sandbox, id string) interpreter.Context {
+	context, _ := s.contexts.Get(contextKey{sandbox, id})
+	return context
 }

@@ -6,10 +6,17 @@ import (
 	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 )
 
-// ContextLanguages reads the answer of POST /contexts (one context) or GET
-// /contexts (all of them): the language of each context, by its id. The guard
-// needs it for code that names a context and no language.
-func ContextLanguages(body []byte) (map[string]string, error) {
+// Context is what is known of a context of the interpreter.
+type Context struct {
+	Language string
+	// Cwd is the folder it was made in; "" if the answer does not say.
+	Cwd string
+}
+
+// Contexts reads the answer of POST /contexts (one context) or GET /contexts (all
+// of them), by their ids. The guard needs the language for code that names a
+// context and no language, and the folder for the files that it names.
+func Contexts(body []byte) (map[string]Context, error) {
 	v, err := strictjson.Decode(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading contexts: %w", err)
@@ -18,7 +25,7 @@ func ContextLanguages(body []byte) (map[string]string, error) {
 	if !ok {
 		list = []any{v}
 	}
-	languages := make(map[string]string, len(list))
+	contexts := make(map[string]Context, len(list))
 	for _, e := range list {
 		o, ok := e.(*strictjson.Object)
 		if !ok {
@@ -31,7 +38,9 @@ func ContextLanguages(body []byte) (map[string]string, error) {
 		if !ok || !isString {
 			return nil, fmt.Errorf("reading contexts: a context without id or language")
 		}
-		languages[key] = name
+		cwd, _ := o.Get("cwd")
+		folder, _ := cwd.(string)
+		contexts[key] = Context{name, folder}
 	}
-	return languages, nil
+	return contexts, nil
 }

@@ -166,15 +166,15 @@ func TestContextFolderThatBecomesCodeIsRefused(t *testing.T) {
 	assert.Equal(t, refusal.CodeInvalid, r.Code)
 }
 
-func TestContextLanguages(t *testing.T) {
-	got, err := interpreter.ContextLanguages([]byte(`{"id":"a","language":"r","cwd":"/"}`))
+func TestContexts(t *testing.T) {
+	got, err := interpreter.Contexts([]byte(`{"id":"a","language":"r","cwd":"/"}`))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "r"}, got)
-	got, err = interpreter.ContextLanguages([]byte(`[{"id":"a","language":"r"},{"id":"b","language":"bash"}]`))
+	assert.Equal(t, map[string]interpreter.Context{"a": {Language: "r", Cwd: "/"}}, got)
+	got, err = interpreter.Contexts([]byte(`[{"id":"a","language":"r"},{"id":"b","language":"bash"}]`))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "r", "b": "bash"}, got)
+	assert.Equal(t, map[string]interpreter.Context{"a": {Language: "r"}, "b": {Language: "bash"}}, got)
 	for _, bad := range []string{``, `"x"`, `[1]`, `{"id":1,"language":"r"}`, `{"id":"a"}`} {
-		_, err := interpreter.ContextLanguages([]byte(bad))
+		_, err := interpreter.Contexts([]byte(bad))
 		require.Error(t, err, bad)
 	}
 }

@@ -41,13 +41,19 @@ const sandboxBody = (id) => ({
   metadata: {},
 })
 
+/** What a sandbox that was asked for says of itself. */
+function reported({ timeout = 300, network, allow_internet_access: allowInternetAccess = null } = {}) {
+  const now = Date.now()
+  return { network, allowInternetAccess, startedAt: new Date(now), endAt: new Date(now + timeout * 1_000) }
+}
+
 /**
  * Starts it. `handlers` maps a path to (request, response, body), and
  * `requests` holds {method, path, headers, body} of everything received.
  */
 export async function startUpstream(handlers = {}) {
   const requests = []
-  let made = 0
+  const asked = new Map() // id → the body it was created with
   const routes = {
     '/process.Process/Start': (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/connect+json' })
@@ -72,15 +78,16 @@ export async function startUpstream(handlers = {}) {
     if (request.headers['user-agent'] !== 'e2bguard' || request.method !== 'GET' && !pathname.endsWith('/Stat')) requests.push({ method: request.method, path: pathname, headers: request.headers, body: body.toString() })
     if (routes[pathname]) return routes[pathname](request, response, body)
     if (/^(\/v2)?\/sandboxes$/.test(pathname) && request.method === 'POST') {
-      made += 1
-      return json(response, 201, sandboxBody(`i${String(made).padStart(19, '0')}`))
+      const id = `i${String(asked.size + 1).padStart(19, '0')}`
+      asked.set(id, JSON.parse(body))
+      return json(response, 201, sandboxBody(id))
     }
     const one = /^\/sandboxes\/(i\d+)$/.exec(pathname)
     if (one && request.method === 'DELETE') {
       response.writeHead(204)
       return response.end()
     }
-    if (one) return json(response, 200, sandboxBody(one[1]))
+    if (one) return json(response, 200, { ...sandboxBody(one[1]), ...reported(asked.get(one[1])) })
     if (pathname === '/health') {
       response.writeHead(204)
       return response.end()

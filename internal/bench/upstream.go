@@ -45,6 +45,11 @@ func startUpstream() (*upstream, error) {
 	}
 	mux.HandleFunc("POST /sandboxes", create)
 	mux.HandleFunc("POST /v2/sandboxes", create)
+	mux.HandleFunc("GET /sandboxes/{id}", func(w http.ResponseWriter, _ *http.Request) { // every new sandbox is read back
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"sandboxID":"ibench","templateID":"base","clientID":"0","envdVersion":"0.6.13","startedAt":"2026-01-01T00:00:00Z","endAt":"2026-01-01T00:01:00Z",`+
+			`"allowInternetAccess":false,"network":{"denyOut":["0.0.0.0/0"],"allowPublicTraffic":false}}`)
+	})
 	mux.HandleFunc("GET /sandboxes/{id}/metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(metrics)

@@ -59,6 +59,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		templates   <id...>
 //		ports       <port|first-last...>
 //		persistence deny | allow [pause] [snapshot] [fork]
+//		tool_results record|guard
 //		buffer {
 //			temp_dir     <folder>
 //			spill        <size>

@@ -48,6 +48,8 @@ func options(h *Handler) []option {
 			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
 		{name: "persistence", syntax: "deny | allow [pause] [snapshot] [fork]", set: h.parsePersistence, fallback: "deny",
 			doc: "Which ways of outliving a run are open."},
+		{name: "tool_results", syntax: "record | guard", set: h.parseToolResults, fallback: resultsRecorded,
+			doc: "What MCP tools answer: recorded with size and digest, or judged before the client gets it."},
 		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
 		{name: "audit", syntax: "PATH [{ … }]", set: h.parseAudit, fallback: "none: lines of Caddy's log, best effort", block: auditOptions(new(Audit)),
 			doc: "A record of each guarded call, on disk before the call is forwarded, in a chain that shows tampering. One file for each process. Placeholders allowed."},
@@ -262,6 +264,11 @@ func (h *Handler) parseNetwork(d *caddyfile.Dispenser) error {
 
 func (h *Handler) parseVerify(d *caddyfile.Dispenser) (err error) {
 	h.Verify, err = word(d, on, off)
+	return err
+}
+
+func (h *Handler) parseToolResults(d *caddyfile.Dispenser) (err error) {
+	h.ToolResults, err = word(d, resultsRecorded, resultsGuarded)
 	return err
 }
 

@@ -28,6 +28,9 @@ const (
 	modeEnforce = "enforce"
 	modeShadow  = "shadow"
 
+	resultsRecorded = "record"
+	resultsGuarded  = "guard"
+
 	on  = "on"
 	off = "off"
 
@@ -126,6 +129,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.UnboundUploads = h.SignedUploads == uploadsAnywhere
 	cfg.PublicDomain, err = publicDomain(repl, h.PublicDomain)
 	note(err)
+	note(oneOf("tool_results", h.ToolResults, resultsRecorded, resultsGuarded))
+	cfg.JudgeToolResults = h.ToolResults == resultsGuarded
 	note(oneOf("verify", h.Verify, on, off))
 	cfg.Verify = h.Verify != off
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))

@@ -109,6 +109,10 @@ type Handler struct {
 	// Persistence is which ways of outliving a run are open. Default: none.
 	Persistence *Persistence `json:"persistence,omitempty"`
 
+	// ToolResults is what happens to what MCP tools answer: "record" (default), or
+	// "guard", which has it judged before the client gets it.
+	ToolResults string `json:"tool_results,omitempty"`
+
 	// Buffer bounds what is read from clients.
 	Buffer *Buffer `json:"buffer,omitempty"`
 

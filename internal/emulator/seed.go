@@ -130,5 +130,6 @@ func copyFile(from, to string, mode fs.FileMode) error {
 // addMCPGateway gives a sandbox the program that the SDK starts when a sandbox
 // is created with MCP servers. It starts none: the emulator answers itself.
 func addMCPGateway(root string) error {
-	return os.WriteFile(filepath.Join(root, "opt/e2b/bin/mcp-gateway"), []byte("#!/bin/sh\nexit 0\n"), 0o755)
+	return os.WriteFile(filepath.Join(root, "opt/e2b/bin/mcp-gateway"), []byte("#!/bin/sh\n"+
+		"[ -z \"$GATEWAY_ACCESS_TOKEN\" ] || printf %s \"$GATEWAY_ACCESS_TOKEN\" >\"${0%/opt/*}/etc/mcp-gateway/.token\"\n"), 0o755)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/body"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
+	"github.com/e2bguard/e2bguard/internal/e2b/mcp"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 	"github.com/e2bguard/e2bguard/internal/policy"
@@ -186,7 +187,11 @@ func (c *call) refuse(ref *refusal.Refusal) {
 		path = c.r.URL.Path
 	}
 	c.clientBody.leave(c)
-	refusal.Write(c.w, refusal.FormFor(string(c.target.Plane), path, c.r.Header), ref)
+	form := refusal.FormFor(string(c.target.Plane), path, c.r.Header)
+	if m, ok := c.msg.(*mcp.Body); ok && path == mcp.Path {
+		form.IDs, form.Batch = m.Calls()
+	}
+	refusal.Write(c.w, form, ref)
 }
 
 func (c *call) close() {

@@ -56,6 +56,10 @@ type Config struct {
 	// interval is 90 s).
 	IdleTimeout time.Duration
 
+	// JudgeToolResults puts what MCP tools answer before the guard, before the
+	// client gets it; else it is only recorded.
+	JudgeToolResults bool
+
 	// Verify reads every new or woken sandbox back and ends it if its network or
 	// lifetime is not what was asked for.
 	Verify bool

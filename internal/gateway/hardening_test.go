@@ -341,7 +341,7 @@ func TestNoCreateBodyWidensPolicy(t *testing.T) {
 		`"network":{"allowPublicTraffic":true}`, `"network":{"AllowPublicTraffic":true}`, `"network":{"allowPublicTraffic":null}`, `"network":{"allowPublicTraffic":"false"}`,
 		`"network":{"egressProxy":{"address":"x:1"}}`, `"network":{"rules":{"a":[]}}`, `"network":{"maskRequestHost":"x"}`, `"network":{"future":true}`, `"network":` + nested,
 		`"network":{"allowOut":["api.example.com"],"denyOut":["0.0.0.0/0"]},"allow_internet_access":true`,
-		`"mcp":{"a":{}}`, `"MCP":{"a":{}}`, `"iam":{"tokens":{}}`, `"volumeMounts":[{"name":"v","path":"/v"}]`, `"VolumeMounts":[{"name":"v","path":"/v"}]`,
+		`"MCP":{"a":{}}`, `"iam":{"tokens":{}}`, `"volumeMounts":[{"name":"v","path":"/v"}]`, `"VolumeMounts":[{"name":"v","path":"/v"}]`,
 		`"envVars":{"BASH_ENV":"evil"}`, `"EnvVars":{"BASH_ENV":"evil"}`, `"envvars":{"BASH_ENV":"evil"}`, `"envVar\u017f":{"BASH_ENV":"evil"}`, `"envVars":{"A=B":"x"}`, `"envVars":{"":"x"}`, `"envVars":{"A":1}`, `"envVars":[]`,
 		`"templateID":"other"`, `"TemplateID":"other"`, `"metadata":{"a":"b"}`, `"metadata":{"a":1}`, `"metadata":` + nested, `"extra":` + nested,
 	} {

@@ -35,7 +35,7 @@ type operation struct {
 // operations has an entry for every row that is not simply passed or refused.
 var operations = map[route.Operation]operation{
 	route.SandboxCreate: {
-		sees:     "environment variables that are code",
+		sees:     "environment variables that are code, commands of MCP servers",
 		enforced: "lifetime, network, template, persistence, secure, public traffic off, owner, client limits",
 		filtered: "sandbox remembered, tokens sealed, domain",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
@@ -132,6 +132,13 @@ var operations = map[route.Operation]operation{
 	},
 
 	route.PortRequest: {enforced: "ports that the configuration opens", enforce: (*call).enforcePort},
+
+	route.MCPCall: {
+		sees:     "tool calls with their arguments and the addresses in them, resources, prompts, answers to the server",
+		filtered: "tool results recorded, or judged",
+		read:     (*call).readMCP, subjects: (*call).mcpSubjects, enforce: (*call).enforceMCP, filter: (*call).filterMCP,
+	},
+	route.MCPStream: {filtered: "tool results recorded, or judged", filter: (*call).filterMCP},
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",

@@ -30,7 +30,7 @@ func init() {
 		"find": findModel, "gfind": findModel, "xargs": xargs, "gxargs": xargs, "parallel": parallel,
 		"watch": joined("n", " interval ", 0, 0), "entr": joined("", "", 0, 0), "ssh": ssh,
 		"autossh": ssh, "dbclient": ssh, "script": codeOption("-c --command"), "su": codeOption("-c --command --session-command"),
-		"sg": codeOption("-c"), "newgrp": codeOption("-c"), "capsh": codeOption("-c"), "tmux": lastShell("new-session new send-keys send new-window neww split-window splitw run-shell run"),
+		"mcp-gateway": mcpGateway, "sg": codeOption("-c"), "newgrp": codeOption("-c"), "capsh": codeOption("-c"), "tmux": lastShell("new-session new send-keys send new-window neww split-window splitw run-shell run"),
 		"screen": afterOptions("SXcehpsTt"), "at": schedule, "batch": schedule, "crontab": crontab,
 		"vi": editor, "vim": editor, "nvim": editor, "ex": editor, "view": editor, "nano": quiet, "emacs": quiet, "ed": editor,
 		"make": makeModel, "gmake": makeModel, "git": gitModel, "docker": containerRun, "podman": containerRun, "nerdctl": containerRun,

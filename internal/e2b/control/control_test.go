@@ -180,7 +180,6 @@ func TestCreateIsRefusedRatherThanMadeIntoSomethingElse(t *testing.T) {
 		"egress proxy":             {`"network":{"egressProxy":{"address":"p.test:1080"}}`, list, refusal.CodePolicy, "network.egressProxy is closed"},
 		"rules":                    {`"network":{"rules":{"pypi.org":[]}}`, list, refusal.CodePolicy, "network.rules is closed"},
 		"mask":                     {`"network":{"maskRequestHost":"localhost"}`, list, refusal.CodePolicy, "network.maskRequestHost is closed"},
-		"mcp":                      {`"mcp":{"github/o/r":{"runCmd":"id"}}`, standard, refusal.CodePolicy, "the field mcp is closed"},
 		"mcp of another type":      {`"mcp":"x"`, standard, refusal.CodeInvalid, `the field "mcp" is a string`},
 		"iam":                      {`"iam":{"tokens":{}}`, standard, refusal.CodePolicy, "the field iam is closed"},
 		"volumes":                  {`"volumeMounts":[{"name":"v","path":"/m"}]`, standard, refusal.CodePolicy, "the field volumeMounts is closed"},

@@ -31,7 +31,6 @@ var createFields = []field{
 
 // closedFields says why a field is refused in this release.
 var closedFields = []struct{ name, why string }{
-	{"mcp", "its servers run commands of their own in the sandbox"},
 	{"iam", "it gives the sandbox credentials of the account"},
 	{"volumeMounts", "files that others wrote to a volume are code that was never judged"},
 }
@@ -45,6 +44,10 @@ func (m *message) createSubjects() []guard.Subject {
 	subjects := codeenv.Subjects(vars)
 	for i := range subjects {
 		subjects[i].Labels = map[string]string{guard.LabelEnvNames: strings.Join(codeenv.Names(vars), ",")}
+	}
+	value, _ := m.object.Get("mcp")
+	if config, ok := value.(*strictjson.Object); ok && config.Len() > 0 {
+		subjects = append(subjects, serverSubjects(config)...)
 	}
 	return subjects
 }

@@ -29,6 +29,9 @@ const (
 	Contexts
 	// Port is JSON or plain text, as the request accepts.
 	Port
+	// RPC is a JSON-RPC error for each call of an MCP client, under status 200; for
+	// what holds no call, or is answered elsewhere, one under the refusal's own.
+	RPC
 )
 
 // Form is how a refusal must be written for one request.
@@ -36,6 +39,10 @@ type Form struct {
 	Kind Kind
 	// ContentType is the response's content type.
 	ContentType string
+	// IDs are those of the calls that an RPC refusal answers, as JSON; Batch says
+	// that they came in one.
+	IDs   []string
+	Batch bool
 }
 
 // Content types of the forms that do not echo the request's.
@@ -50,16 +57,18 @@ const (
 func FormFor(plane, path string, h http.Header) Form {
 	switch plane {
 	case "control", "volume":
-		return Form{REST, typeJSON}
+		return Form{Kind: REST, ContentType: typeJSON}
 	case "envd":
 		return envdForm(path, h)
 	case "files":
-		return Form{Files, typeJSON}
+		return Form{Kind: Files, ContentType: typeJSON}
 	case "interpreter":
 		return interpreterForm(path)
+	case "mcp":
+		return Form{Kind: RPC, ContentType: typeJSON}
 	case "":
 		return guess(path, h)
-	default: // mcp and user ports
+	default: // user ports
 		return portForm(h)
 	}
 }
@@ -67,41 +76,40 @@ func FormFor(plane, path string, h http.Header) Form {
 // envdForm reads the protocol from the content type, as envd does.
 func envdForm(path string, h http.Header) Form {
 	if path == "/files" || strings.HasPrefix(path, "/files/") {
-		return Form{Files, typeJSON}
+		return Form{Kind: Files, ContentType: typeJSON}
 	}
 	ct := mediaType(h)
 	switch {
 	case strings.HasPrefix(ct, "application/connect+"):
-		return Form{ConnectStream, echo(ct, "application/connect")}
+		return Form{Kind: ConnectStream, ContentType: echo(ct, "application/connect")}
 	case strings.HasPrefix(ct, "application/grpc-web"):
-		return Form{GRPCWeb, echo(ct, "application/grpc-web")}
+		return Form{Kind: GRPCWeb, ContentType: echo(ct, "application/grpc-web")}
 	case strings.HasPrefix(ct, "application/grpc"):
-		return Form{GRPC, echo(ct, "application/grpc")}
+		return Form{Kind: GRPC, ContentType: echo(ct, "application/grpc")}
 	case isRPC(path):
-		return Form{ConnectUnary, typeJSON}
+		return Form{Kind: ConnectUnary, ContentType: typeJSON}
 	default:
-		return Form{REST, typeJSON}
+		return Form{Kind: REST, ContentType: typeJSON}
 	}
 }
 
 func interpreterForm(path string) Form {
 	switch {
 	case path == "/execute":
-		return Form{Execute, "application/x-ndjson"}
+		return Form{Kind: Execute, ContentType: "application/x-ndjson"}
 	case path == "/contexts" || strings.HasPrefix(path, "/contexts/"):
-		return Form{Contexts, typePlain}
+		return Form{Kind: Contexts, ContentType: typePlain}
 	default:
-		return Form{REST, typeJSON}
+		return Form{Kind: REST, ContentType: typeJSON}
 	}
 }
 
-// portForm serves whatever speaks to a user's port: a browser, fetch, an MCP
-// client.
+// portForm serves whatever speaks to a user's port: a browser, fetch.
 func portForm(h http.Header) Form {
 	if strings.Contains(strings.ToLower(h.Get("Accept")), "json") || strings.Contains(mediaType(h), "json") {
-		return Form{Port, typeJSON}
+		return Form{Kind: Port, ContentType: typeJSON}
 	}
-	return Form{Port, typePlain}
+	return Form{Kind: Port, ContentType: typePlain}
 }
 
 // guess serves a request whose host and headers named no sandbox: its client is

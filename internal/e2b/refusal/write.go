@@ -1,10 +1,12 @@
 package refusal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +27,7 @@ func (r *Refusal) Message() string {
 // Write answers a request with a refusal. Nothing may have been written before.
 func Write(w http.ResponseWriter, f Form, r *Refusal) {
 	if f.ContentType == "" {
-		f = Form{REST, typeJSON}
+		f = Form{Kind: REST, ContentType: typeJSON}
 	}
 	h := w.Header()
 	h.Set(Header, headerValue(r))
@@ -56,6 +58,8 @@ func Write(w http.ResponseWriter, f Form, r *Refusal) {
 		send(w, http.StatusNotFound, []byte(r.Message()+"\n"))
 	case Port:
 		writePort(w, f, r)
+	case RPC:
+		writeRPC(w, f, r)
 	default:
 		status := restStatus(r)
 		setRetryAfter(h, r)
@@ -118,7 +122,7 @@ func connectBody(r *Refusal) connectError {
 	return connectError{Code: ConnectCode(r), Message: r.Message(), machine: r.machine()}
 }
 
-// writePort answers a browser, fetch or an MCP client.
+// writePort answers a browser or fetch.
 func writePort(w http.ResponseWriter, f Form, r *Refusal) {
 	status := restStatus(r)
 	setRetryAfter(w.Header(), r)
@@ -127,6 +131,43 @@ func writePort(w http.ResponseWriter, f Form, r *Refusal) {
 		return
 	}
 	send(w, status, []byte(r.Message()+"\n"))
+}
+
+// rpcCode is the first code that JSON-RPC leaves to servers.
+const rpcCode = -32000
+
+// RPCError is the refusal as the answer to one JSON-RPC call; its id is JSON.
+func RPCError(r *Refusal, id string) []byte {
+	return marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   struct {
+			Code    int     `json:"code"`
+			Message string  `json:"message"`
+			Data    machine `json:"data"`
+		} `json:"error"`
+	}{"2.0", json.RawMessage(id), struct {
+		Code    int     `json:"code"`
+		Message string  `json:"message"`
+		Data    machine `json:"data"`
+	}{rpcCode, r.Message(), r.machine()}})
+}
+
+func writeRPC(w http.ResponseWriter, f Form, r *Refusal) {
+	setRetryAfter(w.Header(), r)
+	if len(f.IDs) == 0 {
+		send(w, restStatus(r), RPCError(r, "null"))
+		return
+	}
+	errors := make([][]byte, len(f.IDs))
+	for i, id := range f.IDs {
+		errors[i] = RPCError(r, id)
+	}
+	body := errors[0]
+	if f.Batch {
+		body = slices.Concat([]byte("["), bytes.Join(errors, []byte(",")), []byte("]"))
+	}
+	send(w, http.StatusOK, body)
 }
 
 // writeGRPC sends the trailers-only answer of gRPC. Over HTTP/1.1 too, clients

@@ -23,7 +23,7 @@ func Identify(r *http.Request, publicDomain string) (Target, *refusal.Refusal) {
 		return Target{Plane: guessPlane(r.URL.Path)}, ref
 	}
 	t := Target{Plane: planeOf(at, r.URL.Path), Sandbox: at.sandbox, Port: at.port, ByHost: at.byHost}
-	if t.Plane == Port || t.Plane == MCP {
+	if t.Plane == Port {
 		return identifyPort(t, r)
 	}
 	return identifyPath(t, r)

@@ -108,6 +108,8 @@ const (
 	ContextRestart Operation = "context.restart"
 	ContextDelete  Operation = "context.delete"
 	MCPCall        Operation = "mcp.call"
+	MCPStream      Operation = "mcp.stream"
+	MCPClose       Operation = "mcp.close"
 	PortRequest    Operation = "port.request"
 	Preflight      Operation = "http.preflight"
 )

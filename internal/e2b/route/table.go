@@ -10,6 +10,7 @@ const (
 	internalOnly = "only E2B's own orchestrator may call it, never a client"
 	byPolicy     = "decided by the option persistence"
 	readsOnly    = "reads only, and what it shows belongs to the account's key"
+	toClient     = "only carries what the server says to the client"
 	preflight    = "a browser's preflight: no body, no credentials, no effect"
 	inSandbox    = "reads or ends what already runs in the sandbox"
 )
@@ -170,6 +171,14 @@ var interpreterRows = []Row{
 }
 
 var portRows = []Row{
-	{MCP, "*", "/{path...}", MCPCall, Deny, later},
+	{MCP, "POST", "/mcp", MCPCall, Guard, ""},
+	{MCP, "GET", "/mcp", MCPStream, Allow, toClient},
+	{MCP, "DELETE", "/mcp", MCPClose, Allow, "ends the client's own session"},
+	// The older transport: the address to send to is the server's choice.
+	{MCP, "GET", "/sse", MCPStream, Allow, toClient},
+	{MCP, "POST", "/sse", MCPCall, Guard, ""},
+	{MCP, "POST", "/message", MCPCall, Guard, ""},
+	{MCP, "POST", "/messages", MCPCall, Guard, ""},
+	{MCP, "OPTIONS", "/{path...}", Preflight, Allow, preflight},
 	{Port, "*", "/{path...}", PortRequest, Guard, "decided by the option ports"},
 }

@@ -51,6 +51,8 @@ type call struct {
 	changes []policy.Change
 	// starting is the process that the call starts, as the client asked for it.
 	starting *process
+	// tree is that process with all it will start.
+	tree *tree
 	// deadline is what a procedure's time limit became.
 	deadline envd.HeaderChanges
 

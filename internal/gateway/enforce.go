@@ -114,12 +114,17 @@ func (c *call) enforceStart() *refusal.Refusal {
 	}
 	start := c.msg.(*envd.Message).Proto.(*processpb.StartRequest)
 	c.starting = newProcess(c.target.Sandbox, start)
-	opts := envd.WrapOptions{MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
+	c.starting.mark = envd.NewMark()
+	c.tree = c.newTree(c.starting.mark)
+	opts := envd.WrapOptions{Mark: c.starting.mark, MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
 	if start.GetPty() == nil && c.deadline.ClientTimeout > 0 {
 		opts.CPUSeconds = int64(c.g.cfg.Policy.Limits.CPUSeconds)
 	}
-	if envd.Wrap(start, opts) {
+	if envd.Wrap(start, opts) && (opts.CPUSeconds > 0 || opts.MemoryBytes > 0) {
 		c.changed("limits", "")
+	}
+	if c.deadline.Timeout > 0 {
+		c.tree.within(c.deadline.Timeout)
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func (c *call) filter(resp *http.Response) error {
 		resp.Header.Set("E2b-Guard", c.guardHeader())
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
+		c.tree.over() // nothing was started
 		return nil
 	}
 	if c.op.vaultFilter != nil && c.g.vault() {
@@ -215,11 +216,21 @@ func (c *call) filterProcess(resp *http.Response) error {
 			follow.unfollow = c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
 		case envd.EventEnd:
 			follow.ended = true
+			c.tree.over()
 		case envd.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
-			c.kill(pid)
+			c.treeOf(pid).kill(pid)
 		case envd.EventWallClock:
 			c.logCut(refusal.CodeWallClock)
+			c.treeOf(pid).kill(pid)
+		case envd.EventEndStream:
+			switch {
+			case c.tree == nil:
+			case e.Code == "deadline_exceeded": // the client's own
+				c.tree.kill(pid)
+			case pid == 0:
+				c.tree.over() // it did not start
+			}
 		case envd.EventAborted:
 			c.logAborted(e.Err)
 		}
@@ -242,6 +253,9 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
 	f.Observe(c.observer())
 	silent.start(func() { f.Cut(c.refuseSilence()) })
+	if c.tree != nil && c.deadline.Timeout > 0 {
+		silent.within(c.deadline.Timeout+deadlineGrace-time.Since(c.started), func() { f.Cut(c.refuseOverdue()) })
+	}
 	resp.Body = f
 	return nil
 }

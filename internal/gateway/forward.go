@@ -199,6 +199,10 @@ func (c *call) forwardFailed(err error) {
 	case c.r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client is gone; what it must not get is an empty 200
 	default:
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" {
+			c.tree.over() // nothing was started
+		}
 		ref = refusal.New(refusal.CodeUpstream, "e2bguard could not reach E2B: the call did not arrive, or its answer was lost. Check the upstream settings and E2B's status, then try again.")
 		ref.Err = err
 		ref.Retryable = true

@@ -286,6 +286,9 @@ func TestHeadersOfACommandAreMadeSafe(t *testing.T) {
 				records, _ := l.mark()
 				l.send(t, w)
 				for _, r := range l.recorded()[records:] {
+					if r.Path != w.target {
+						continue // what the gateway ends a late command with
+					}
 					ms, err := strconv.Atoi(r.Header.Get("Connect-Timeout-Ms"))
 					require.NoError(t, err, "a command without a deadline: %v", r.Header)
 					require.Positive(t, ms)

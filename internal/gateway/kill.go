@@ -1,35 +1,84 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
 
-// killTimeout bounds the call that ends a process.
-const killTimeout = 5 * time.Second
+const (
+	// killTimeout bounds each way of ending what runs.
+	killTimeout = 10 * time.Second
+	// deadlineGrace is how much later than envd, which ends a command by itself, the
+	// gateway acts.
+	deadlineGrace = time.Second
+)
 
-// kill ends the process of this call in its sandbox, with the client's own
-// credentials. It is needed where the gateway ends a stream: envd lets a process
-// run on when nobody listens.
-func (c *call) kill(pid uint32) {
-	if pid == 0 {
-		return // a Connect by tag, or no start event yet: there is nothing to name
-	}
-	// The client may be gone by now, and the process must be gone all the same.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), killTimeout)
-	go func() {
-		defer cancel()
-		if err := c.sendKill(ctx, pid); err != nil {
-			c.g.log.Warn("could not kill a process that passed its limit; it may run on until its sandbox ends",
-				zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox), zap.Uint32("pid", pid), zap.Error(err))
+// tree is a process with all that it has started, as the gateway can end it. envd
+// itself ends the one process only, and its children live on.
+type tree struct {
+	c     *call // what is needed of it after its end
+	mark  int64
+	timer *time.Timer // nil without a deadline
+}
+
+// newTree describes the processes that the call is about to start.
+func (c *call) newTree(mark int64) *tree {
+	r := (&http.Request{Header: http.Header{}}).WithContext(context.Background())
+	for _, name := range []string{headerEnvdToken, "Authorization"} {
+		if v := c.r.Header.Get(name); v != "" {
+			r.Header.Set(name, v)
 		}
-	}()
+	}
+	// The call itself would hold its body for as long as the process lives.
+	return &tree{c: &call{g: c.g, r: r, id: c.id, target: c.target, client: c.client, sandbox: c.sandbox, tokens: c.tokens}, mark: mark}
+}
+
+// within ends the processes when the time is over. The client may have left by
+// then: its process must end all the same.
+func (t *tree) within(limit time.Duration) {
+	t.timer = time.AfterFunc(limit+deadlineGrace, func() { t.end(0) })
+}
+
+// over is called when the process has ended by itself: what it has left running in
+// the background may go on.
+func (t *tree) over() {
+	if t != nil && t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// kill ends the process with all that it has started, in the background.
+func (t *tree) kill(pid uint32) {
+	t.over()
+	go t.end(pid)
+}
+
+// end kills by the mark and, where that fails, the sandbox.
+func (t *tree) end(pid uint32) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	var problems []error
+	if pid != 0 { // so that envd stops reading its output
+		problems = append(problems, t.c.sendKill(ctx, pid))
+	}
+	if t.mark != 0 {
+		problems = append(problems, t.c.killMarked(ctx, t.mark))
+	}
+	if err := errors.Join(problems...); err != nil {
+		t.c.killSandbox("a process would not end at its limit", err)
+	}
 }
 
 func (c *call) sendKill(ctx context.Context, pid uint32) error {
@@ -38,8 +87,106 @@ func (c *call) sendKill(ctx context.Context, pid uint32) error {
 		Signal:  processpb.Signal_SIGNAL_SIGKILL,
 	}, new(processpb.SendSignalResponse))
 	var status *envdStatusError
-	if errors.As(err, &status) && status.status == http.StatusNotFound {
-		return nil // it has ended by itself
+	if errors.As(err, &status) && (status.status == http.StatusNotFound || status.status == http.StatusBadGateway) {
+		return nil // it has ended by itself, or its sandbox has
 	}
 	return err
+}
+
+// killMarked runs the end of the marked processes in their sandbox: as root, for
+// the command may have become root, or where that is not given, as the client's
+// user.
+func (c *call) killMarked(ctx context.Context, mark int64) error {
+	root := "Basic " + base64.StdEncoding.EncodeToString([]byte("root:"))
+	err := c.runIn(ctx, root, envd.KillTree(mark))
+	var status *envdStatusError
+	if errors.As(err, &status) && (status.status == http.StatusBadGateway || status.status == http.StatusNotFound) {
+		return nil // the sandbox does not run, and nothing in it
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return c.runIn(ctx, c.r.Header.Get("Authorization"), envd.KillTree(mark))
+}
+
+// runIn runs a command of the gateway's own in the sandbox and waits for its end.
+func (c *call) runIn(ctx context.Context, user string, start *processpb.StartRequest) error {
+	b, err := envd.StartFrame(start)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.g.fwd.sandbox.JoinPath("/process.Process/Start").String(), bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	route.Target{Sandbox: c.target.Sandbox, Port: c.target.Port}.SetHeaders(req.Header)
+	req.Header.Set("Content-Type", "application/connect+json")
+	req.Header.Set("Connect-Protocol-Version", "1")
+	req.Header.Set("Connect-Timeout-Ms", fmt.Sprint(killTimeout.Milliseconds()))
+	if v := c.r.Header.Get(headerEnvdToken); v != "" {
+		req.Header.Set(headerEnvdToken, v)
+	}
+	if user != "" {
+		req.Header.Set("Authorization", user)
+	}
+	c.setTokens(req.Header)
+	resp, err := c.g.fwd.data.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("calling envd: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return &envdStatusError{status: resp.StatusCode}
+	}
+	return envd.ReadRun(resp.Body)
+}
+
+// killSandbox is the last resort. It takes E2B's key, which the gateway has in
+// vault mode only; elsewhere the operator is told.
+func (c *call) killSandbox(why string, cause error) {
+	fields := []zap.Field{zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox), zap.Error(cause)}
+	if !c.g.vault() {
+		c.g.log.Error(why+"; it may run on until its sandbox ends", fields...)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	answer, err := c.g.askAPI(ctx, http.MethodDelete, "/sandboxes/"+c.target.Sandbox, "", nil)
+	if err == nil && answer.status >= http.StatusBadRequest && answer.status != http.StatusNotFound {
+		err = fmt.Errorf("E2B answered %d", answer.status)
+	}
+	if err != nil {
+		c.g.log.Error(why+", and its sandbox could not be killed; it may run on until the sandbox ends", append(fields, zap.NamedError("kill", err))...)
+		return
+	}
+	c.g.state.forget(c.target.Sandbox)
+	c.g.log.Warn(why+", so its sandbox was killed", fields...)
+}
+
+// treeOf is what the gateway can end of a process: all of what it started itself,
+// or the one process.
+func (c *call) treeOf(pid uint32) *tree {
+	if c.tree != nil {
+		return c.tree
+	}
+	var mark int64
+	if p, _ := c.g.state.processes.find(c.target.Sandbox, selectPID(pid)); p != nil {
+		mark = p.mark
+	}
+	return c.newTree(mark)
+}
+
+func selectPID(pid uint32) *processpb.ProcessSelector {
+	return &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: pid}}
+}
+
+// refuseOverdue ends a stream that envd should have ended at its deadline.
+func (c *call) refuseOverdue() *refusal.Refusal {
+	c.logCut(refusal.CodeWallClock)
+	ref := refusal.New(refusal.CodeDeadline, "The command ran for as long as its timeout says, and was stopped")
+	if c.deadline.Clamped {
+		ref = refusal.New(refusal.CodeWallClock, envd.WallClockReason(c.deadline.Timeout))
+	}
+	ref.RequestID = c.id
+	return ref
 }

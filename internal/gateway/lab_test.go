@@ -310,12 +310,16 @@ func refused(a answer) bool {
 // start begins a process and leaves its stream; it returns the pid.
 func (l *lab) start(t *testing.T, request string) uint32 {
 	t.Helper()
+	return l.startWire(t, wire{target: "/process.Process/Start", body: string(frame(request)), headers: l.to("49983", "Content-Type", "application/connect+json")})
+}
+
+// startWire is start with a request of its own.
+func (l *lab) startWire(t *testing.T, w wire) uint32 {
+	t.Helper()
+	w.method, w.host = http.MethodPost, "gw.example"
 	conn, err := net.Dial("tcp", l.plain.Listener.Addr().String())
 	require.NoError(t, err)
-	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(labTimeout)))
-	w := wire{method: http.MethodPost, target: "/process.Process/Start", host: "gw.example", body: string(frame(request)),
-		headers: l.to("49983", "Content-Type", "application/connect+json")}
 	_, err = io.WriteString(conn, w.head()+w.payload())
 	require.NoError(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -37,6 +37,8 @@ type process struct {
 	// stdin is what may become of its standard input; empty if it is only read as
 	// data. A PTY's input is not described by it.
 	stdin []envd.Use
+	// mark is on it and all it has started; 0 if there is none.
+	mark int64
 	// seen says that it was started through this gateway, so that everything sent
 	// to it is known. Of any other, what was sent before is not.
 	seen bool

@@ -94,6 +94,10 @@ func TestOutputLimitEndsTheStream(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 			return
 		}
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "kill -KILL") {
+			streamAnswer(w, frame(`{"event":{"end":{"exited":true}}}`), endFrame("{}"))
+			return
+		}
 		defer close(gone)
 		streamAnswer(w, frame(`{"event":{"start":{"pid":7}}}`))
 		for r.Context().Err() == nil {

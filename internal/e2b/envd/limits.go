@@ -17,6 +17,9 @@ type WrapOptions struct {
 	// MemoryBytes bounds the data of each process (RLIMIT_DATA): never its address
 	// space, of which node, Go, Java and WebAssembly reserve gigabytes.
 	MemoryBytes int64
+	// Mark is put on the process and all it starts, so that they can be found and
+	// ended together: see KillTree.
+	Mark int64
 }
 
 // The wrapper is a POSIX shell, present in every image, that sets the limits and
@@ -35,6 +38,11 @@ const (
 // environment could stand in for ulimit where /bin/sh is bash.
 const limitFunction = `unset -f ulimit; l() { { ulimit -S$1 $2 && ulimit -H$1 $3; } 2>/dev/null || case $(ulimit -S$1) in [0-9]*) ;; *) echo "e2bguard: a resource limit (ulimit -$1) cannot be set here, so the command was not started" >&2; exit 126 ;; esac; }; `
 
+// markSet marks the process: with the limit on file locks, which Linux passes on to
+// all that it starts, shows in /proc, lets nobody but root raise, and otherwise has
+// no use for. dash and busybox call it w, bash and zsh x.
+const markSet = `{ ulimit -w %d || ulimit -x %d; } 2>/dev/null; `
+
 // cpuGrace is how many CPU seconds lie between SIGXCPU and SIGKILL.
 const cpuGrace = 5
 
@@ -44,7 +52,7 @@ const cpuGrace = 5
 // gives it back as the client sent it.
 func Wrap(req *processpb.StartRequest, o WrapOptions) bool {
 	p := req.GetProcess()
-	if p == nil || o.CPUSeconds <= 0 && o.MemoryBytes <= 0 && !wrapped(p) {
+	if p == nil || o == (WrapOptions{}) && !wrapped(p) {
 		return false
 	}
 	p.Args = append([]string{"-c", wrapScript(o), wrapName, p.GetCmd()}, p.GetArgs()...)
@@ -63,7 +71,7 @@ func Unwrap(p *processpb.ProcessConfig) bool {
 
 func wrapScript(o WrapOptions) string {
 	var b strings.Builder
-	if o.CPUSeconds > 0 || o.MemoryBytes > 0 {
+	if o != (WrapOptions{}) {
 		b.WriteString(limitFunction)
 	}
 	if o.CPUSeconds > 0 {
@@ -73,11 +81,14 @@ func wrapScript(o WrapOptions) string {
 		kib := (o.MemoryBytes + 1023) / 1024
 		fmt.Fprintf(&b, "l d %d %d; ", kib, kib)
 	}
+	if o.Mark > 0 {
+		fmt.Fprintf(&b, markSet, o.Mark, o.Mark)
+	}
 	b.WriteString(wrapExec)
 	return b.String()
 }
 
-var wrapLimits = regexp.MustCompile(`(?:l t (\d{1,15}) \d{1,15}; )?(?:l d (\d{1,15}) \d{1,15}; )?` + regexp.QuoteMeta(wrapExec) + `$`)
+var wrapLimits = regexp.MustCompile(`(?:l t (\d{1,15}) \d{1,15}; )?(?:l d (\d{1,15}) \d{1,15}; )?(?:\{ ulimit -w (\d{1,18}) \|\| ulimit -x \d{1,18}; \} 2>/dev/null; )?` + regexp.QuoteMeta(wrapExec) + `$`)
 
 // wrapped reports whether p is exactly what Wrap makes: the script is made again
 // from its numbers and compared.
@@ -94,5 +105,6 @@ func wrapped(p *processpb.ProcessConfig) bool {
 	o.CPUSeconds, _ = strconv.ParseInt(found[1], 10, 64) // "" is 0: no such limit.
 	kib, _ := strconv.ParseInt(found[2], 10, 64)
 	o.MemoryBytes = kib * 1024
+	o.Mark, _ = strconv.ParseInt(found[3], 10, 64)
 	return wrapScript(o) == a[1]
 }

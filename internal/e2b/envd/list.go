@@ -39,7 +39,7 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading process list: %w", err)
 	}
-	changed := false
+	changed := hideKillTree(&list)
 	for _, p := range list.GetProcesses() {
 		changed = Unwrap(p.GetConfig()) || changed
 		changed = hideSecrets(p.GetConfig().GetEnvs()) || changed

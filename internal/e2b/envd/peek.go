@@ -221,7 +221,8 @@ func outputLimitReason(limit int64) string {
 		"Write large output to a file in the sandbox and read the part you need."
 }
 
-func wallClockReason(limit time.Duration) string {
+// WallClockReason tells that the wall clock of policy has ended a process.
+func WallClockReason(limit time.Duration) string {
 	return "The process ran for " + limit.String() + ", as long as policy lets it, and was stopped. Raising the client's timeout does not help: " +
 		"do less in one command, or split the work."
 }

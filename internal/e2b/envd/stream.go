@@ -205,7 +205,7 @@ func (f *frames) inspect(shown []byte, size int64) (ok bool, instead []byte) {
 	if flags&flagEndStream != 0 {
 		e := endStreamEvent(payload)
 		if f.limits.WallClock > 0 && e.Code == "deadline_exceeded" {
-			f.refuse(refusal.CodeWallClock, wallClockReason(f.limits.WallClock))
+			f.refuse(refusal.CodeWallClock, WallClockReason(f.limits.WallClock))
 			f.onEvent(Event{Kind: EventWallClock})
 			return false, nil
 		}

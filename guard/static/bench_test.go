@@ -156,22 +156,28 @@ func BenchmarkReview(b *testing.B) {
 // BenchmarkParallel is throughput with every core at work.
 func BenchmarkParallel(b *testing.B) {
 	g := newGuard(b, Options{})
-	s := code("bash", benchText["bash"])
 
-	b.SetBytes(int64(len(s.Text)))
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			_, _ = g.Review(context.Background(), s)
-		}
-	})
+	for _, lang := range []string{"bash", "python", "javascript"} {
+		s := code(lang, benchText[lang])
+
+		b.Run(lang, func(b *testing.B) {
+			b.SetBytes(int64(len(s.Text)))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					_, _ = g.Review(context.Background(), s)
+				}
+			})
+		})
+	}
 }
 
-// BenchmarkHostile is what a megabyte made to be slow costs.
+// BenchmarkHostile is what a megabyte made to be slow costs: nesting, and all
+// on one line.
 func BenchmarkHostile(b *testing.B) {
 	g := newGuard(b, Options{})
 
-	for _, lang := range []string{"bash", "python", "javascript"} {
-		for _, p := range []string{"(", "$(", "a|", "a ", "a\n", "x=", "'", "[", "{\"a\":"} {
+	for _, lang := range []string{"bash", "python", "javascript", "typescript", "r", "java"} {
+		for _, p := range []string{"(", "$(", "a|", "a ", "a\n", "x=", "'", "[", "{\"a\":", "f(", "<(", "?:", "import a;"} {
 			s := guard.Subject{Kind: guard.KindCode, Language: lang, Text: strings.Repeat(p, (1<<20)/len(p))}
 
 			b.Run(lang+"/"+p, func(b *testing.B) {
@@ -180,13 +186,6 @@ func BenchmarkHostile(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// BenchmarkStart is what New costs.
-func BenchmarkStart(b *testing.B) {
-	for b.Loop() {
-		_, _ = New(Options{})
 	}
 }
 

@@ -150,6 +150,14 @@ type remembered struct {
 // Run follows a tree and returns what was found.
 func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 	k, _ := memories.Get().(*memory)
+	r := k.run(t, l, budget)
+	k.free()
+
+	return r
+}
+
+// run is Run in a memory that the caller gives free.
+func (k *memory) run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 	k.machine = Machine{T: t, L: l, budget: budget, memory: k, folds: k.folds, sinks: k.sinks, follows: k.follows}
 	m := &k.machine
 
@@ -180,10 +188,7 @@ func Run(t *tree.Tree, l *Language, budget *effect.Budget) effect.Result {
 		m.R.Note(effect.NoteBudget, 0, "")
 	}
 
-	r := m.R
-	k.free()
-
-	return r
+	return m.R
 }
 
 // rest follows the functions and classes that nothing called.

@@ -25,23 +25,30 @@ type memory struct {
 	calls  []*Call
 }
 
-var memories = sync.Pool{New: func() any {
+var memories = sync.Pool{New: func() any { return newMemory() }}
+
+func newMemory() *memory {
 	return &memory{
 		values: newSlab[Value](1024), names: newSlab[string](512), scopes: newSlab[scope](128), fns: newSlab[Fn](128), lists: newSlab[List](128),
 		follows: map[fnKey]int{}, sinks: map[fnKey]bool{}, folds: map[tree.ID]bool{},
 	}
-}}
+}
 
 // maxKept bounds the maps that are kept: those of long texts are not.
 const maxKept = 1024
 
-// free wipes the memory and gives it to the next review. Nothing of the text
-// stays in it.
+// free gives the memory to the next review.
 func (k *memory) free() {
 	if len(k.follows)+len(k.folds) > maxKept {
 		return
 	}
 
+	k.wipe()
+	memories.Put(k)
+}
+
+// wipe leaves nothing of the text in the memory.
+func (k *memory) wipe() {
 	k.values.wipe()
 	k.names.wipe()
 	k.scopes.wipe()
@@ -61,8 +68,6 @@ func (k *memory) free() {
 		clear(c.Args[:cap(c.Args)])
 		clear(c.Kw[:cap(c.Kw)])
 	}
-
-	memories.Put(k)
 }
 
 // slab hands out pieces of one block, which is used again, and of further

@@ -85,10 +85,12 @@ var privateKeys = []pattern{
 	},
 }
 
+const kindURLCredential = "url_credential"
+
 // inContext are secrets that only what stands around them tells.
 var inContext = []pattern{
 	{
-		kind:   "url_credential",
+		kind:   kindURLCredential,
 		hints:  []string{"://", "%3a%2f%2f", `:\/\/`},
 		re:     regexp.MustCompile(`^(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)[A-Za-z0-9_.~!*+%-]*?(?::|%3[Aa])(?P<s>[A-Za-z0-9_.~!*+%=^@-]+)(?:@|%40)[A-Za-z0-9\[]`),
 		atHint: true,

@@ -18,10 +18,15 @@ type Stream struct {
 	out  []byte
 	// swallow is the format of a secret that may go on in the next piece.
 	swallow *format
+	padded  bool
 }
 
 // NewStream returns a Stream.
 func NewStream(set *Set) *Stream { return &Stream{set: set} }
+
+// NewPaddedStream returns a Stream that puts as many bytes in the place of a secret
+// as it had, so that lengths and positions stay.
+func NewPaddedStream(set *Set) *Stream { return &Stream{set: set, padded: true} }
 
 // Next takes the next piece and returns what may be given out now, and whether
 // that differs from the piece. What it returns is valid until the next call.
@@ -42,6 +47,7 @@ func (s *Stream) step(piece []byte, last bool) (out []byte, changed bool) {
 	s.given, s.next = s.given-s.keep, s.next-s.keep
 	s.buf = append(s.buf[:copy(s.buf, s.buf[s.keep:])], rest...)
 	s.out = s.out[:0]
+	s.pad(len(piece) - len(rest))
 
 	text, first := s.buf, s.given
 	done := first     // text[:done] is given out or replaced
@@ -59,10 +65,10 @@ func (s *Stream) step(piece []byte, last bool) (out []byte, changed bool) {
 		if secret.end <= done {
 			continue
 		}
-		if changed = true; i >= done || done == first { // Else it goes on where another one ends.
-			s.out = append(s.out, text[done:max(done, i)]...)
-			s.out = append(s.out, mark(secret.kind())...)
-		}
+		begins := i >= done || done == first // Else it goes on where another one ends.
+		changed = true
+		s.out = append(s.out, text[done:max(done, i)]...)
+		s.replace(secret, secret.end-max(done, i), begins)
 		done = secret.end
 		if secret.format != nil && done == len(text) {
 			s.swallow = secret.format
@@ -75,6 +81,21 @@ func (s *Stream) step(piece []byte, last bool) (out []byte, changed bool) {
 	}
 	s.out = append(s.out, text[done:s.given]...)
 	return s.out, true
+}
+
+// replace writes what stands for n bytes of a secret, its first ones or further ones.
+func (s *Stream) replace(secret found, n int, first bool) {
+	if m := mark(secret.kind()); first && (!s.padded || n >= len(m)) {
+		s.out = append(s.out, m...)
+		n -= len(m)
+	}
+	s.pad(n)
+}
+
+func (s *Stream) pad(n int) {
+	for ; s.padded && n > 0; n-- {
+		s.out = append(s.out, '*')
+	}
 }
 
 // swallowed is what is left of a piece behind a secret that began before it.

@@ -192,6 +192,29 @@ func TestStreamDropsTheRestOfAVeryLongSecret(t *testing.T) {
 	assert.Equal(t, "x "+mark("anthropic_key")+" end\n", all(feed(NewStream(NewSet(true)), append(pieces, " end\n")...)))
 }
 
+func TestPaddedStreamKeepsLengthsAndPlaces(t *testing.T) {
+	set := NewSet(true, NewSecret(knownSecret), NewSecret("abcdef12"), NewSecret("ef123456"))
+	for _, text := range []string{
+		"", "plain", "a " + knownSecret + " z", "<abcdef123456>", "abcdef12abcdef12", "sk-ant-" + strings.Repeat("a1", maxFormat) + " z",
+		base64.StdEncoding.EncodeToString([]byte(knownSecret))[:20] + "\n" + base64.StdEncoding.EncodeToString([]byte(knownSecret))[20:],
+	} {
+		for _, size := range []int{1, 2, 3, 5, 8, 13, 1000, 1 << 20} {
+			s := NewPaddedStream(set)
+			var out []byte
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				got, _ := s.Next([]byte(rest[:n]))
+				out = append(out, got...)
+				rest = rest[n:]
+			}
+			out = append(out, s.End()...)
+			require.Len(t, out, len(text), "%.40q by %d: %.60q", text, size, out)
+			require.Equal(t, strings.HasSuffix(text, " z"), strings.HasSuffix(string(out), " z"))
+			require.NotContains(t, string(out), knownSecret[4:])
+		}
+	}
+}
+
 func TestStreamBoundsWhatItHolds(t *testing.T) {
 	s := NewStream(NewSet(true, NewSecret(knownSecret)))
 	for range 10_000 {

@@ -87,6 +87,7 @@ func call(t *testing.T, method, url string, header map[string]string, body strin
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
+	req.Close = true // a connection that was kept may be to a server that a reload ended
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer resp.Body.Close()

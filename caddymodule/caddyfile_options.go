@@ -43,6 +43,8 @@ func options(h *Handler) []option {
 			doc: "What sandboxes may reach: hosts, `*.hosts`, addresses, CIDR blocks, the preset `packages`; `internet` leaves it to the client."},
 		{name: "verify", syntax: "on | off", set: h.parseVerify, fallback: on,
 			doc: "Read each new sandbox back from E2B, and kill it if its network or lifetime is not what was asked for, or is not reported."},
+		{name: "redact", syntax: "known | all | off", set: h.parseRedact, fallback: redactKnown,
+			doc: "What is hidden in output, text files and answers: the secrets the gateway knows (keys, tokens, those in environments clients give), also what has a well-known secret's format, or nothing. Logs and the audit are masked in any case."},
 		{name: "templates", syntax: "ID…", set: h.parseTemplates, fallback: "whatever the key may use", doc: "The templates that may be started."},
 		{name: "ports", syntax: "PORT… | FIRST-LAST…", set: h.parsePorts, fallback: "none",
 			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
@@ -172,6 +174,11 @@ func (h *Handler) parseProfile(d *caddyfile.Dispenser) (err error) {
 
 func (h *Handler) parseMode(d *caddyfile.Dispenser) (err error) {
 	h.Mode, err = word(d, modeEnforce, modeShadow)
+	return err
+}
+
+func (h *Handler) parseRedact(d *caddyfile.Dispenser) (err error) {
+	h.Redact, err = word(d, redactKnown, redactAll, off)
 	return err
 }
 

@@ -92,7 +92,7 @@ func guardOf(path string) (guard.Guard, func(), error) {
 		cancel()
 		return nil, nil, err
 	}
-	asked, err := h.loadGuards(ctx, cfg)
+	asked, _, err := h.loadGuards(ctx, cfg)
 	if err != nil {
 		cancel()
 		return nil, nil, err

@@ -31,6 +31,9 @@ const (
 	resultsRecorded = "record"
 	resultsGuarded  = "guard"
 
+	redactKnown = string(gateway.RedactKnown)
+	redactAll   = string(gateway.RedactAll)
+
 	on  = "on"
 	off = "off"
 
@@ -133,6 +136,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.JudgeToolResults = h.ToolResults == resultsGuarded
 	note(oneOf("verify", h.Verify, on, off))
 	cfg.Verify = h.Verify != off
+	note(oneOf("redact", h.Redact, redactKnown, redactAll, off))
+	cfg.Redact = gateway.RedactMode(h.Redact)
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))
 	note(oneOf("mode", h.Mode, modeEnforce, modeShadow))
 	note(oneOf("on_error", h.OnError, onErrorBlock, onErrorAllow))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/guard/superagent"
+	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 // Superagent asks a service that speaks the Superagent Guard API.
@@ -32,6 +33,7 @@ type Superagent struct {
 
 	guard guard.Guard
 	kinds []guard.Kind
+	key   redact.Secret
 }
 
 // CaddyModule returns the Caddy module information.
@@ -59,6 +61,7 @@ func (s *Superagent) Provision(caddy.Context) error {
 	if s.kinds, err = parseKinds(s.For); err != nil {
 		return fmt.Errorf("guard superagent: %w", err)
 	}
+	s.key = key
 	s.guard, err = superagent.New(superagent.Config{
 		URL: u.String(), APIKey: key, Wire: superagent.Wire(s.Wire), SystemPrompt: s.SystemPrompt,
 	})
@@ -67,6 +70,7 @@ func (s *Superagent) Provision(caddy.Context) error {
 
 // Link implements Guard.
 func (s *Superagent) Link(settings GuardSettings) (guard.Link, error) {
+	settings.HideSecret(s.key.Reveal())
 	return guard.Link{
 		Name: "superagent", Guard: s.guard, For: s.kinds, Remote: true, Window: superagent.DefaultWindow,
 		Timeout: time.Duration(s.Timeout), MaskSecrets: settings.MaskSecrets,

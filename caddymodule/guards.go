@@ -37,7 +37,10 @@ type GuardSettings struct {
 	Profile string
 	// MaskSecrets hides secrets in text that leaves for a remote guard.
 	MaskSecrets func(string) string
-	Logger      *zap.Logger
+	// HideSecret takes a credential of the guard's own, which is then hidden
+	// wherever secrets are.
+	HideSecret func(string)
+	Logger     *zap.Logger
 }
 
 func parseKinds(names []string) ([]guard.Kind, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/gateway"
+	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
 func init() {
@@ -97,6 +98,12 @@ type Handler struct {
 	// network or lifetime is not what was asked for: "on" (default) or "off".
 	Verify string `json:"verify,omitempty"`
 
+	// Redact is what is hidden from clients in what runs print, in files and in
+	// answers: "known" (default; keys and tokens, and secrets of the environments
+	// that clients give), "all" (also what has the format of a well-known secret) or
+	// "off". Logs and the audit are masked in any case.
+	Redact string `json:"redact,omitempty"`
+
 	// Templates lists the template ids and names that may be started. Default:
 	// whatever the key may use.
 	Templates []string `json:"templates,omitempty"`
@@ -153,7 +160,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	cfg.State = shared.state
 	path := "" // of the audit log that this handler holds
-	if cfg.Guard, err = h.loadGuards(ctx, cfg); err == nil {
+	if cfg.Guard, cfg.Secrets, err = h.loadGuards(ctx, cfg); err == nil {
 		cfg.Audit.Policy = policyDigest(h.profile(), cfg)
 		if cfg.Audit.Log, err = h.openAudit(ctx); cfg.Audit.Log != nil {
 			path = cfg.Audit.Log.Path()
@@ -259,15 +266,18 @@ func (h *Handler) warn(cfg gateway.Config) {
 	warnDefaultAdmin(h.logger)
 }
 
-func (h *Handler) loadGuards(ctx caddy.Context, cfg gateway.Config) (guard.Guard, error) {
+// loadGuards returns the guard, and the credentials of those it consists of.
+func (h *Handler) loadGuards(ctx caddy.Context, cfg gateway.Config) (g guard.Guard, secrets []redact.Secret, err error) {
 	if h.GuardsRaw == nil {
 		h.GuardsRaw = []json.RawMessage{json.RawMessage(`{"guard":"static"}`)}
 	}
 	mods, err := ctx.LoadModule(h, "GuardsRaw")
 	if err != nil {
-		return nil, fmt.Errorf("loading guards: %w", err)
+		return nil, nil, fmt.Errorf("loading guards: %w", err)
 	}
-	return chain(mods.([]any), GuardSettings{Profile: h.profile(), Logger: h.logger}, cfg)
+	settings := GuardSettings{Profile: h.profile(), Logger: h.logger, HideSecret: func(value string) { secrets = append(secrets, redact.NewSecret(value)) }}
+	g, err = chain(mods.([]any), settings, cfg)
+	return g, secrets, err
 }
 
 func (h *Handler) profile() string {

@@ -46,6 +46,9 @@ type call struct {
 	body   outgoing
 	spool  []*body.Buffer
 
+	// secrets are those that no sandbox has yet.
+	secrets []redact.Secret
+
 	// screen and enforce
 	rulings []screened
 	changes []policy.Change

@@ -47,6 +47,10 @@ type Config struct {
 	Mode guard.Mode
 
 	Policy policy.Policy
+	// Redact is what is hidden from clients; "" for RedactKnown.
+	Redact RedactMode
+	// Secrets are those that the gateway does not use itself, such as a guard's key.
+	Secrets []redact.Secret
 	// ClientLimits hold for every client that has none of its own.
 	ClientLimits policy.ClientLimits
 	// Body bounds what is read from clients.

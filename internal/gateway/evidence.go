@@ -62,17 +62,24 @@ func (c *call) recordDecision(d audit.Decision, rulings []screened) error {
 	d.Mode, d.WouldBlock, d.Policy = c.mode(), c.outcome.WouldBlock, c.g.cfg.Audit.Policy
 	d.Took = time.Since(c.started).Microseconds()
 	for _, s := range rulings {
-		d.Subjects = append(d.Subjects, c.g.texts.Subject(s.subject, s.ruling))
+		d.Subjects = append(d.Subjects, c.texts().Subject(s.subject, s.ruling))
 	}
 	for _, change := range c.changes {
-		d.Changed = append(d.Changed, audit.Change{Field: change.Field, To: c.g.texts.Short(change.To)})
+		d.Changed = append(d.Changed, audit.Change{Field: change.Field, To: c.texts().Short(change.To)})
 	}
 	return log.Append(c.r.Context(), audit.Record{Kind: audit.KindDecision, ID: c.id, Call: c.auditCall(), Decision: &d})
 }
 
+// texts is how texts of this call get into records.
+func (c *call) texts() audit.Texts {
+	t := c.g.texts
+	t.Masker = callMasker{c}
+	return t
+}
+
 func (c *call) auditCall() *audit.Call {
 	return &audit.Call{
-		Trace: traceID(c.r.Header.Get("Traceparent")), Client: c.client, Sandbox: c.g.texts.Short(c.outcome.Sandbox),
+		Trace: traceID(c.r.Header.Get("Traceparent")), Client: c.client, Sandbox: c.texts().Short(c.outcome.Sandbox),
 		Plane: c.outcome.Plane, Operation: c.outcome.Operation,
 	}
 }
@@ -134,9 +141,9 @@ func (c *call) settle() *audit.Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	o := &audit.Outcome{
-		Ended: e.ended, Status: c.answered, ExitCode: e.exitCode, Error: c.g.texts.Short(e.err), KilledBy: e.killedBy,
-		Stdout: c.g.texts.Captured(e.outputs[relay.Stdout]), Stderr: c.g.texts.Captured(e.outputs[relay.Stderr]),
-		PTY: c.g.texts.Captured(e.outputs[relay.PTY]), Wall: time.Since(c.started).Microseconds(),
+		Ended: e.ended, Status: c.answered, ExitCode: e.exitCode, Error: c.texts().Short(e.err), KilledBy: e.killedBy,
+		Stdout: c.texts().Captured(e.outputs[relay.Stdout]), Stderr: c.texts().Captured(e.outputs[relay.Stderr]),
+		PTY: c.texts().Captured(e.outputs[relay.PTY]), Wall: time.Since(c.started).Microseconds(),
 	}
 	switch {
 	case o.Ended != "":

@@ -43,7 +43,10 @@ func (c *call) filter(resp *http.Response) error {
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		c.tree.over() // nothing was started
-		return nil
+		if c.target.Plane == route.Port {
+			return nil
+		}
+		return c.hideInAnswer(resp) // Errors quote paths, commands and output.
 	}
 	if c.op.vaultFilter != nil && c.g.vault() {
 		return c.op.vaultFilter(c, resp)
@@ -192,6 +195,7 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 		sb.started = time.Time{}
 	}
 	c.g.state.remember(info.ID, sb)
+	c.g.state.addSecrets(info.ID, c.secrets)
 	c.countSandbox(info.ID)
 }
 
@@ -252,6 +256,7 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
 	f.Observe(c.observer())
+	f.Hide(c.hiding())
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	if c.tree != nil && c.deadline.Timeout > 0 {
 		silent.within(c.deadline.Timeout+deadlineGrace-time.Since(c.started), func() { f.Cut(c.refuseOverdue()) })
@@ -280,6 +285,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 		}
 	})
 	f.Observe(c.observer())
+	f.Hide(c.hiding())
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	// The interpreter has no timeout of its own: the SDK's is its client leaving,
 	// which nobody can see in the call. To the gateway it is code without one.
@@ -325,7 +331,7 @@ func (c *call) refuseSilence() *refusal.Refusal {
 }
 
 func (c *call) filterList(resp *http.Response) error {
-	b, err := envd.UnwrapList(resp.Header, resp.Body, maxAnswer)
+	b, err := envd.ShowList(resp.Header, resp.Body, maxAnswer, c.hiding())
 	if err != nil {
 		return fmt.Errorf("reading the list of processes: %w", err)
 	}

@@ -34,8 +34,10 @@ type Gateway struct {
 	bodies *body.Reader
 	fwd    *forwarder
 	masker *redact.Masker
-	texts  audit.Texts
-	log    *zap.Logger
+	// secrets are the gateway's own, as they are hidden in answers.
+	secrets *redact.Set
+	texts   audit.Texts
+	log     *zap.Logger
 
 	// clients and their names; empty in pass-through mode.
 	clients []knownClient
@@ -70,6 +72,9 @@ func New(cfg Config) (*Gateway, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
+	if cfg.Redact == "" {
+		cfg.Redact = RedactKnown
+	}
 	bodies, err := body.NewReader(cfg.Body)
 	if err := errors.Join(err, cfg.validate()); err != nil {
 		return nil, err
@@ -82,6 +87,9 @@ func New(cfg Config) (*Gateway, error) {
 		digest, _ := client.Digest() // checked above
 		g.clients = append(g.clients, knownClient{client.Name, digest})
 		g.names[client.Name] = client
+	}
+	if cfg.Redact != RedactOff {
+		g.secrets = redact.NewSet(cfg.Redact == RedactAll, cfg.secrets()...)
 	}
 	g.shares = shares(cfg.Share)
 	g.texts = audit.Texts{Code: cfg.Audit.Code, Head: cfg.Audit.HeadBytes, Output: cfg.Audit.OutputBytes, Masker: g.masker}
@@ -144,7 +152,7 @@ func (c Config) validate() error {
 
 // secrets are the credentials the gateway itself knows.
 func (c Config) secrets() []redact.Secret {
-	all := []redact.Secret{c.Upstream.APIKey}
+	all := append([]redact.Secret{c.Upstream.APIKey}, c.Secrets...)
 	for _, client := range c.Clients {
 		if !strings.HasPrefix(client.Key.Reveal(), HashPrefix) {
 			all = append(all, client.Key)

@@ -84,15 +84,15 @@ var operations = map[route.Operation]operation{
 	route.ProcessStart: {
 		sees:     "program, arguments, working directory, environment variables that are code",
 		enforced: "wall clock, CPU seconds, memory",
-		filtered: "output limit, silence",
+		filtered: "secrets, output limit, silence",
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceStart, filter: (*call).filterProcess,
 	},
 	route.ProcessConnect: {
-		filtered: "output limit, silence",
+		filtered: "secrets, output limit, silence",
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterProcess,
 	},
 	route.ProcessList: {
-		filtered: "limits taken off the commands shown, values of secret variables hidden",
+		filtered: "secrets, limits taken off the commands shown",
 		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterList,
 	},
 	route.ProcessSendInput: {
@@ -123,13 +123,18 @@ var operations = map[route.Operation]operation{
 	},
 	route.FilesystemRemoveWatcher: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 
-	route.FilesRead:  {sees: "path", subjects: (*call).fileReadSubjects},
+	route.FilesRead: {
+		sees: "path", enforced: "whole files where secrets are hidden", filtered: "secrets in text",
+		subjects: (*call).fileReadSubjects, enforce: (*call).enforceDownload, filter: (*call).filterDownload,
+	},
 	route.FilesWrite: {sees: "paths, and the text of files that are code", read: (*call).readUpload},
 
 	route.FilesCompose: {
 		sees: "paths, and the joined text of a file that is code",
 		read: (*call).readCompose, subjects: (*call).composeSubjects, enforce: (*call).enforceCompose,
 	},
+
+	route.SandboxLogs: {filtered: "secrets", filter: (*call).hideInAnswer},
 
 	route.PortRequest: {enforced: "ports that the configuration opens", enforce: (*call).enforcePort},
 
@@ -142,7 +147,7 @@ var operations = map[route.Operation]operation{
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",
-		filtered: "output limit, result limit, wall clock, silence",
+		filtered: "secrets, output limit, result limit, wall clock, silence",
 		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, filter: (*call).filterExecution,
 	},
 	route.ContextCreate: {

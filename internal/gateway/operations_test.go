@@ -45,7 +45,7 @@ func TestRoutesTellsEveryRow(t *testing.T) {
 			require.Equal(t, RouteInfo{
 				Plane: "envd", Method: "POST", Pattern: "/process.Process/Start", Operation: "process.start",
 				Sees:     "program, arguments, working directory, environment variables that are code",
-				Enforced: "wall clock, CPU seconds, memory", Filtered: "output limit, silence", Default: "guard",
+				Enforced: "wall clock, CPU seconds, memory", Filtered: "secrets, output limit, silence", Default: "guard",
 			}, info)
 			return
 		}

@@ -19,7 +19,11 @@ func (c *call) read() *refusal.Refusal {
 	if c.op.read == nil {
 		return nil
 	}
-	return c.op.read(c)
+	ref := c.op.read(c)
+	if c.msg != nil {
+		c.learnSecrets()
+	}
+	return ref
 }
 
 // spoolBody reads the whole body, bounded and with a deadline. Reading it to the

@@ -51,7 +51,7 @@ func (c *call) recordLate(s screened) *refusal.Refusal {
 	}
 	c.log(levelOf(decision), decision, []screened{s})
 	if !s.ruling.Allow {
-		d := audit.Decision{Decision: decision, Reason: c.g.texts.Short(s.ruling.Reason), Late: true}
+		d := audit.Decision{Decision: decision, Reason: c.texts().Short(s.ruling.Reason), Late: true}
 		if err := c.recordDecision(d, []screened{s}); err != nil {
 			c.unrecorded(err)
 		}
@@ -82,9 +82,9 @@ func (c *call) recordRefusal(ref *refusal.Refusal) {
 	case c.evidence.decided:
 		c.sawRefusal(ref)
 	case !c.quiet:
-		d := audit.Decision{Decision: c.outcome.Decision, Code: string(ref.Code), Reason: c.g.texts.Short(ref.Reason)}
+		d := audit.Decision{Decision: c.outcome.Decision, Code: string(ref.Code), Reason: c.texts().Short(ref.Reason)}
 		if ref.Err != nil {
-			d.Cause = c.g.texts.Short(ref.Err.Error())
+			d.Cause = c.texts().Short(ref.Err.Error())
 		}
 		if err := c.recordDecision(d, c.rulings); err != nil {
 			c.unrecorded(err)

@@ -26,6 +26,10 @@ type State struct {
 	// without asking E2B again.
 	missing  *lru.Cache[string, time.Time]
 	suspects *suspects
+	// wallets are the secrets of sandboxes, sets those of the busy ones, ready to be
+	// searched for.
+	wallets *lru.Cache[string, *wallet]
+	sets    *lru.Cache[string, readySet]
 	// processes are the running processes of the sandboxes.
 	processes *processes
 	// files are the files of the sandboxes that came through the gateway.
@@ -62,13 +66,14 @@ type sandbox struct {
 // NewState returns an empty State.
 func NewState() *State {
 	return &State{
-		sandboxes: newCache[string, sandbox](), contexts: newCache[contextKey, interpreter.Context](), missing: newCache[string, time.Time](),
-		suspects: newSuspects(), processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
+		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
+		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
+		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 	}
 }
 
-func newCache[K comparable, V any]() *lru.Cache[K, V] {
-	cache, err := lru.New[K, V](sandboxesKept)
+func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](size)
 	if err != nil {
 		panic(err) // only for a size below one
 	}

@@ -91,12 +91,12 @@ func (s *Set) mayStart(g uint32) bool {
 }
 
 // Empty reports whether there is nothing to look for.
-func (s *Set) Empty() bool { return len(s.starts) == 0 }
+func (s *Set) Empty() bool { return s == nil || len(s.starts) == 0 }
 
 // Replace returns a text with the secrets of the set replaced by <secret:kind>. A
 // nil Set knows none.
 func (s *Set) Replace(text string) string {
-	if s == nil || s.Empty() {
+	if s.Empty() {
 		return text
 	}
 	stream := NewStream(s)

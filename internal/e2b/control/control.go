@@ -32,6 +32,8 @@ type Message interface {
 	Sandboxes() int
 	// Terms is what the sandboxes that the call makes must report, after Enforce.
 	Terms(n policy.Network) Terms
+	// Environment is the variables that a sandbox is given.
+	Environment() map[string]string
 	// Encode returns the JSON to forward; nothing where the client sent no body
 	// and none is needed.
 	Encode() []byte
@@ -134,6 +136,8 @@ func (m *message) Sandboxes() int {
 	}
 	return 1
 }
+
+func (m *message) Environment() map[string]string { return m.envVars() }
 
 func (m *message) Encode() []byte {
 	if m.absent && m.object.Len() == 0 {

@@ -209,7 +209,7 @@ func TestWrapAndUnwrapAreInverse(t *testing.T) {
 	assert.False(t, Wrap(&processpb.StartRequest{}, testLimits))
 }
 
-func TestUnwrapList(t *testing.T) {
+func TestShowList(t *testing.T) {
 	wrapped := start("/bin/bash", "-l", "-c", "sleep 5")
 	require.True(t, Wrap(wrapped, testLimits))
 	list := &processpb.ListResponse{Processes: []*processpb.ProcessInfo{
@@ -228,7 +228,7 @@ func TestUnwrapList(t *testing.T) {
 					h.Set("Content-Encoding", encoding)
 					body = []byte(gzipped(string(body)))
 				}
-				out, err := UnwrapList(h, bytes.NewReader(body), maxTest)
+				out, err := ShowList(h, bytes.NewReader(body), maxTest, nil)
 				require.NoError(t, err)
 				var got processpb.ListResponse
 				_, err = unmarshal(codec, out, &got)
@@ -242,34 +242,34 @@ func TestUnwrapList(t *testing.T) {
 		args, err := marshal(JSON, wrapped, nil)
 		require.NoError(t, err)
 		body := `{"processes":[` + strings.Replace(string(args), `{"process":`, `{"config":`, 1) + `],"later":1}`
-		out, err := UnwrapList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest)
+		out, err := ShowList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest, nil)
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"processes":[{"config":{"cmd":"/bin/bash","args":["-l","-c","sleep 5"]}}],"later":1}`, string(out))
 	})
 	t.Run("values of secret variables are hidden", func(t *testing.T) {
 		body := `{"processes":[{"config":{"cmd":"/bin/true","envs":{"API_KEY":"abc","LANG":"C","EMPTY_TOKEN":""}},"pid":1}]}`
-		out, err := UnwrapList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest)
+		out, err := ShowList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest, nil)
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"processes":[{"config":{"cmd":"/bin/true","envs":{"API_KEY":"<secret:variable>","LANG":"C","EMPTY_TOKEN":""}},"pid":1}]}`, string(out))
 	})
 	t.Run("nothing wrapped passes as it came", func(t *testing.T) {
 		body := gzipped(`{ "processes": [] }`)
 		h := http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
-		out, err := UnwrapList(h, strings.NewReader(body), maxTest)
+		out, err := ShowList(h, strings.NewReader(body), maxTest, nil)
 		require.NoError(t, err)
 		assert.Equal(t, body, string(out))
 		assert.Equal(t, "gzip", h.Get("Content-Encoding"))
 	})
 	t.Run("no list passes as it came", func(t *testing.T) {
 		for ct, body := range map[string]string{"text/html": "<html>", "application/json": `{"code":401,"message":"no"}`} {
-			out, err := UnwrapList(http.Header{"Content-Type": {ct}}, strings.NewReader(body), maxTest)
+			out, err := ShowList(http.Header{"Content-Type": {ct}}, strings.NewReader(body), maxTest, nil)
 			require.NoError(t, err)
 			assert.Equal(t, body, string(out))
 		}
 	})
 	for name, body := range map[string]string{"cut short": `{"processes":[`, "too large": `{"x":"` + strings.Repeat("a", maxTest) + `"}`} {
 		t.Run(name, func(t *testing.T) {
-			_, err := UnwrapList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest)
+			_, err := ShowList(http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body), maxTest, nil)
 			require.Error(t, err)
 		})
 	}

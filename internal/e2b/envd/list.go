@@ -11,12 +11,13 @@ import (
 	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
-// UnwrapList rewrites the body of a List response (JSON or protobuf, gzip or
-// not, as its headers say) so that it shows the commands clients started, not
-// the wrapper around them, and no values of variables whose names say that they
-// are secrets. It edits the headers to match. A body in which nothing is wrapped, or that is no list, is returned as it came. Reading more than maxBytes, before
-// or after decompression, is an error.
-func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
+// ShowList rewrites the body of a List response (JSON or protobuf, gzip or not, as
+// its headers say) so that it shows the commands clients started, not the wrapper
+// around them, no secret of the set, and no values of variables whose names say
+// that they are secrets. It edits the headers to match. A body in which nothing
+// changes, or that is no list, is returned as it came. Reading more than maxBytes,
+// before or after decompression, is an error.
+func ShowList(h http.Header, body io.Reader, maxBytes int64, secrets *redact.Set) ([]byte, error) {
 	raw, err := readCapped(body, maxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading process list: %w", err)
@@ -42,7 +43,7 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 	changed := hideKillTree(&list)
 	for _, p := range list.GetProcesses() {
 		changed = Unwrap(p.GetConfig()) || changed
-		changed = hideSecrets(p.GetConfig().GetEnvs()) || changed
+		changed = hideSecrets(p.GetConfig(), secrets) || changed
 	}
 	if !changed {
 		return raw, nil
@@ -55,10 +56,26 @@ func UnwrapList(h http.Header, body io.Reader, maxBytes int64) ([]byte, error) {
 // hiddenValue stands for the value of a variable that is a secret.
 const hiddenValue = "<secret:variable>"
 
-func hideSecrets(envs map[string]string) (changed bool) {
-	for name, value := range envs {
+// hideSecrets takes secrets out of what is shown of a process, and reports whether
+// there were any.
+func hideSecrets(p *processpb.ProcessConfig, secrets *redact.Set) (changed bool) {
+	if p == nil {
+		return false
+	}
+	hide := func(text string) string {
+		clean := secrets.Replace(text)
+		changed = changed || clean != text
+		return clean
+	}
+	p.Cmd = hide(p.GetCmd())
+	for i, arg := range p.GetArgs() {
+		p.Args[i] = hide(arg)
+	}
+	for name, value := range p.GetEnvs() {
 		if value != "" && redact.SecretName(name) {
-			envs[name], changed = hiddenValue, true
+			p.Envs[name], changed = hiddenValue, true
+		} else {
+			p.Envs[name] = hide(value)
 		}
 	}
 	return changed

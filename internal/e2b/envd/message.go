@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 )
@@ -195,4 +196,20 @@ func children(f protoreflect.FieldDescriptor, v any) []*strictjson.Object {
 	default:
 		return nil
 	}
+}
+
+// Environment is the variables that the message gives a process.
+func (m *Message) Environment() map[string]string {
+	if start, ok := m.Proto.(*processpb.StartRequest); ok {
+		return start.GetProcess().GetEnvs()
+	}
+	return nil
+}
+
+// Words are the words of the command that the message starts.
+func (m *Message) Words() []string {
+	if start, ok := m.Proto.(*processpb.StartRequest); ok {
+		return start.GetProcess().GetArgs()
+	}
+	return nil
 }

@@ -58,6 +58,12 @@ func DecodeExecute(h http.Header, body []byte) (*Execute, *refusal.Refusal) {
 	return e, nil
 }
 
+// Environment is the variables that the code is given.
+func (e *Execute) Environment() map[string]string { return e.EnvVars }
+
+// Words is the code.
+func (e *Execute) Words() []string { return []string{e.Code} }
+
 // Subjects returns what a guard must see. contextLanguage is the language of
 // the context the code runs in, "" if unknown; it is not asked for where the
 // body names a language, or neither a language nor a context (python). The

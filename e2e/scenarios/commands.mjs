@@ -16,6 +16,20 @@ export const commands = {
   'a failing command throws with its code and its output': async (sandbox) =>
     sandbox.commands.run('echo partial; echo why >&2; exit 3').catch(failure),
 
+  'text sent to a process, and its end': async (sandbox) => {
+    const results = []
+    for (const [command, ...texts] of [['bash', 'echo a\n', 'ech', 'o b'], ['python3 -', 'for i in range(2):\n', '  print(i)\n'], ['cat', 'Größe\n', '🚀'], ['sort', 'b\na\n']]) {
+      const handle = await sandbox.commands.run(command, { background: true, stdin: true })
+      for (const text of texts) await sandbox.commands.sendStdin(handle.pid, text)
+      await sandbox.commands.closeStdin(handle.pid)
+      results.push(outcome(await handle.wait()))
+    }
+    return results
+  },
+
+  'text sent to a process that is not there': async (sandbox) =>
+    sandbox.commands.sendStdin(4_000_000, 'x').catch((error) => error.name),
+
   'a missing program exits with 127': async (sandbox) =>
     sandbox.commands.run('no-such-program-here').catch((error) => ({ name: error.name, exitCode: error.exitCode })),
 

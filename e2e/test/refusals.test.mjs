@@ -100,9 +100,9 @@ describe('processes', () => {
     sandbox.commands.run('echo hello', { envs: { LD_PRELOAD: '/home/user/x.so' } }), /permission_denied/, /LD_PRELOAD=.*x\.so/)
 
   it('standard input', async () => {
-    const handle = await sandbox.commands.run('cat', { background: true, stdin: true })
+    const handle = await sandbox.commands.run('bash', { background: true, stdin: true })
     const error = await nothingForwarded(() => rejection(sandbox.commands.sendStdin(handle.pid, 'rm -rf /\n')))
-    assertRefusal(error.message, /permission_denied/, /process\.(send_)?input|stdin/i)
+    assertRefusal(error.message, /permission_denied/, /delete|file|root/i)
     await handle.kill()
   })
 

@@ -142,7 +142,7 @@ var effectCases = []flowtest.Case{
 	{Name: "timeit", Code: "%timeit -n1 exec('1')", Want: []string{"python: exec('1')"}},
 	{Name: "semicolon call", Code: "import os\n;os.system rm -rf /", Want: []string{"bash: rm -rf /"}},
 	{Name: "get_ipython", Code: "get_ipython().system('id')", Want: []string{"bash: id"}},
-	{Name: "run_line_magic", Code: "get_ipython().run_line_magic('sx', 'id')", Want: []string{"bash: id"}},
+	{Name: "run_line_magic", Code: "get_ipython().run_line_magic('sx', 'id')", Want: []string{"python: %sx id"}},
 	{Name: "writefile", Code: "%%writefile ~/.bashrc\nid", Want: []string{"write ~/.bashrc | id"}},
 
 	// Files.

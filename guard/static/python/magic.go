@@ -2,6 +2,8 @@ package python
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
@@ -71,14 +73,58 @@ func (p *parser) magicValue(at int) tree.ID {
 // cellMagic takes a text that is a %% cell of another language, and steps over
 // the line of one whose body is Python. It returns 0 for the latter.
 func (p *parser) cellMagic() tree.ID {
-	i := p.pos
-	for i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t' || p.src[i] == '\n' || p.src[i] == '\r') {
-		i++
-	}
+	i := len(p.src) - len(strings.TrimLeftFunc(p.src[p.pos:], isCellSpace))
 
 	if !strings.HasPrefix(p.src[i:], "%%") {
 		return 0
 	}
 
 	return p.t.Add(tree.Node{Kind: tree.Magic, Start: uint32(i), End: uint32(len(p.src))})
+}
+
+// isCellSpace says what may stand before a cell's first line.
+func isCellSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// cutLine cuts a cell at the end of its first line, which any of the line breaks
+// that Python's splitlines knows may be.
+func cutLine(cell string) (line, rest string) {
+	i := strings.IndexFunc(cell, func(r rune) bool {
+		return r == '\n' || r == '\r' || r == '\v' || r == '\f' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
+	})
+	if i < 0 {
+		return cell, ""
+	}
+
+	_, size := utf8.DecodeRuneInString(cell[i:])
+	if strings.HasPrefix(cell[i:], "\r\n") {
+		size = 2
+	}
+
+	return cell[:i], cell[i+size:]
+}
+
+// autoMagic takes a text of one line that IPython runs as a magic though nothing
+// marks it: it starts with a magic's name that is no variable. Python's reading
+// of the line is judged as well.
+func (p *parser) autoMagic(l *tree.List) {
+	line := strings.TrimSpace(p.src[p.pos:])
+	if strings.ContainsAny(line, "\n\r") {
+		return
+	}
+
+	name, rest, found := strings.Cut(line, " ")
+	if !found || !autoMagics[name] || strings.ContainsAny(strings.TrimSpace(rest)[:1], "=,([.:") {
+		return
+	}
+
+	start := strings.Index(p.src, line)
+	l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Magic, Start: uint32(start), End: uint32(start + len(line))}))
+}
+
+// autoMagics are the magics that run something.
+var autoMagics = map[string]bool{
+	"system": true, "sx": true, "sc": true, "rm": true, "rmdir": true, "mv": true, "cp": true, "cat": true, "ls": true, "ll": true,
+	"lx": true, "lf": true, "lk": true, "ldir": true, "man": true, "less": true, "more": true, "ln": true, "mkdir": true,
+	"pip": true, "conda": true, "mamba": true, "uv": true, "run": true, "load": true, "alias": true, "time": true,
+	"timeit": true, "prun": true, "debug": true, "env": true, "set_env": true,
 }

@@ -63,9 +63,9 @@ func followMagic(m *flow.Machine, id tree.ID) flow.Value {
 		}
 
 		return m.CallValue(f, id, args...)
+	default: // a magic that nothing marks
+		return lineMagic(m, id, line)
 	}
-
-	return flow.Value{}
 }
 
 // embedMagic reports a magic's text as code; {expression} and $name in shell
@@ -147,19 +147,19 @@ func interpolate(m *flow.Machine, text string) flow.Value {
 }
 
 func followCell(m *flow.Machine, id tree.ID, text string) flow.Value {
-	head, body, _ := strings.Cut(text, "\n")
+	head, body := cutLine(text)
 	head = strings.TrimSpace(strings.TrimPrefix(head, "%%"))
 	name, args, _ := strings.Cut(head, " ")
 
 	switch lang, ok := cellLanguages[name]; {
 	case ok:
 		embedMagic(m, id, lang, body, "%%"+name)
-	case name == "script":
-		words := strings.Fields(args)
-		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-			words = words[1:]
-		}
 
+		if words := scriptWords(args); len(words) > 0 && name != "system" && name != "sx" && name != "!" {
+			embedMagic(m, id, "bash", name+" "+strings.Join(words, " "), "%%"+name)
+		}
+	case name == "script":
+		words := scriptWords(args)
 		if len(words) == 0 {
 			break
 		}
@@ -185,9 +185,31 @@ func followCell(m *flow.Machine, id tree.ID, text string) flow.Value {
 		}
 
 		embedMagic(m, id, "python", body, "%%"+name)
+
+		if !pythonCells[name] {
+			embedMagic(m, id, "bash", body, "%%"+name) // %alias_magic gives the shell's cells other names
+		}
 	}
 
 	return flow.Value{}
+}
+
+// pythonCells are the cells whose body is Python for sure.
+var pythonCells = map[string]bool{"time": true, "timeit": true, "prun": true, "capture": true, "debug": true, "memit": true, "mprun": true, "lprun": true}
+
+// scriptWords are the words of a script cell's line after its options.
+func scriptWords(args string) []string {
+	words := strings.Fields(args)
+	for len(words) > 0 && strings.HasPrefix(words[0], "--") {
+		option := words[0]
+		words = words[1:]
+
+		if (option == "--out" || option == "--err" || option == "--proc") && len(words) > 0 {
+			words = words[1:]
+		}
+	}
+
+	return words
 }
 
 func dropOptions(args string) string {
@@ -206,13 +228,17 @@ func lineMagic(m *flow.Machine, id tree.ID, line string) flow.Value {
 	args = strings.TrimSpace(args)
 
 	switch name {
-	case "system", "sx", "sc", "bash", "sh":
+	case "sc":
+		_, cmd, _ := strings.Cut(args, "=")
+		embedMagic(m, id, "bash", cmd, "%sc")
+	case "system", "sx", "bash", "sh":
 		embedMagic(m, id, "bash", args, "%"+name)
 	case "alias":
 		_, cmd, _ := strings.Cut(args, " ")
 		embedMagic(m, id, "bash", cmd, "%alias")
-	case "time", "timeit", "prun", "memit", "mprun", "lprun":
+	case "time", "timeit", "prun", "memit", "mprun", "lprun", "debug":
 		embedMagic(m, id, "python", dropOptions(args), "%"+name)
+	case "matplotlib", "pylab", "load_ext", "reload_ext", "unload_ext", "autoreload", "config", "precision", "reset", "who", "whos":
 	case "run":
 		m.EmitAt(id, effect.Effect{
 			Kind: effect.Exec, Target: effect.Const("python"), Args: words(dropOptions(args)), Via: "%run",
@@ -232,10 +258,14 @@ func lineMagic(m *flow.Machine, id tree.ID, line string) flow.Value {
 		}
 
 		m.EmitAt(id, e)
-	case "pip", "conda", "mamba", "uv", "ls", "cat", "cp", "mv", "rm", "rmdir", "mkdir", "man", "less", "more", "ln",
-		"ll", "lx", "lf", "lk", "ldir":
-		// These run the program of that name.
+	default:
+		// These run the program of that name, as do those that %alias and %rehashx
+		// make; %alias_magic gives the shell's magics other names.
 		embedMagic(m, id, "bash", line, "%"+name)
+
+		if !autoMagics[name] {
+			embedMagic(m, id, "bash", args, "%"+name)
+		}
 	}
 
 	return flow.Value{}

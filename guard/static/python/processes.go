@@ -16,7 +16,8 @@ func defineProcesses(l *flow.Language) {
 		"asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell popen2.popen3 "+
 		"platform.popen pexpect.run fabric.api.local invoke.run invoke.Context().run fabric.local "+
 		"IPython.get_ipython().system IPython.get_ipython().getoutput IPython.get_ipython().system_raw "+
-		"IPython.get_ipython().system_piped os.startfile anyio.run_process trio.run_process", shell)
+		"IPython.get_ipython().system_piped IPython.utils.process.system IPython.utils.process.getoutput "+
+		"IPython.utils.process.getoutputerror os.startfile anyio.run_process trio.run_process", shell)
 	root.Def("subprocess.run subprocess.call subprocess.Popen subprocess.check_output subprocess.check_call "+
 		"psutil.Popen sh.Command asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec "+
 		"plumbum.local delegator.run", subprocess)
@@ -66,6 +67,11 @@ func defineProcesses(l *flow.Language) {
 	root.Def("distutils.spawn.spawn setuptools.distutils.spawn.spawn", subprocess)
 	root.Def("IPython.get_ipython().run_line_magic IPython.get_ipython().magic IPython.get_ipython().run_cell_magic",
 		runMagic)
+	root.Def("IPython.core.interactiveshell.InteractiveShell.instance IPython.InteractiveShell.instance IPython.core.getipython.get_ipython "+
+		"IPython.terminal.interactiveshell.TerminalInteractiveShell.instance ipykernel.zmqshell.ZMQInteractiveShell.instance",
+		func(m *flow.Machine, _ *flow.Call) flow.Value {
+			return flow.New(m.L.Root.At("IPython.get_ipython()"), flow.Value{})
+		})
 	l.Builtins.Def("get_ipython", func(m *flow.Machine, _ *flow.Call) flow.Value {
 		return flow.New(m.L.Root.At("IPython.get_ipython()"), flow.Value{})
 	})
@@ -270,29 +276,23 @@ func feedTo(m *flow.Machine, c *flow.Call, program, v flow.Value, node tree.ID) 
 	}
 }
 
-// runMagic answers get_ipython().run_line_magic(name, line).
+// runMagic answers get_ipython().run_line_magic(name, line) and its kin: it is the
+// magic, written as a notebook would.
 func runMagic(m *flow.Machine, c *flow.Call) flow.Value {
-	name, line := c.Val(0, ""), c.Val(1, "")
-	body := c.Val(2, "")
+	name, line, body := c.Val(0, ""), c.Val(1, ""), c.Val(2, "")
 
-	if c.Sym.Short() == "magic" {
-		first, restOf, _ := strings.Cut(strings.TrimLeft(name.Text, "%! "), " ")
-		name.Text, line = first, flow.Text(restOf)
-	}
-
-	if c.Sym.Short() == "run_cell_magic" {
-		line = body
-	}
-
-	switch lang := cellLanguages[name.Text]; {
-	case lang != "":
-		m.Embed(c, lang, line, 0)
-	case name.Text == "pip" || name.Text == "conda" || name.Text == "rm" || name.Text == "cp" || name.Text == "mv":
-		m.Embed(c, "bash", m.Operate('+', flow.Text(name.Text+" "), line, c.ID), 0)
-	case name.Text == "time" || name.Text == "timeit" || name.Text == "prun" || name.Text == "capture":
-		m.Embed(c, "python", line, 0)
+	switch {
+	case c.Sym.Short() == "magic":
+		name.Text = strings.TrimLeft(name.Text, "%! ")
+		m.Embed(c, "python", m.Operate('+', flow.Text("%"), name, c.ID), 0)
 	case !name.IsConst():
 		m.Embed(c, "", line, 0)
+		m.Embed(c, "", body, 0)
+	case c.Sym.Short() == "run_cell_magic":
+		text := m.Operate('+', flow.Text("%%"+name.Text+" "), line, c.ID)
+		m.Embed(c, "python", m.Operate('+', m.Operate('+', text, flow.Text("\n"), c.ID), body, c.ID), 0)
+	default:
+		m.Embed(c, "python", m.Operate('+', flow.Text("%"+name.Text+" "), line, c.ID), 0)
 	}
 
 	return flow.Tainted(effect.TaintOutput, "")

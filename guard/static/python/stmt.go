@@ -27,9 +27,11 @@ func parse(src string) *tree.Tree {
 		return p.t
 	}
 
+	var l tree.List
+
+	p.autoMagic(&l)
 	p.next()
 
-	var l tree.List
 	for p.tok != tokEOF {
 		p.line(&l)
 	}

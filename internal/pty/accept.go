@@ -1,0 +1,347 @@
+package pty
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	unseenHint  = "what is on this line cannot be known from its keys alone (history, completion or another editing key was used), and this terminal's output does not pass through this gateway. Press Ctrl-C and type the line out."
+	LookHint    = "what is on this line cannot be known from its keys alone (history, completion or another editing key was used), and the screen did not show it plainly in time. Press Ctrl-C and type the line out."
+	severalHint = "the second of several lines sent at once uses the history, a completion or other editing keys, so it cannot be known before the first has run. Send them one by one."
+	longHint    = "this is more than is judged at once in a terminal. Write it to a file, and run that."
+	roomHint    = "this terminal has defined more than can be judged together with its next line. Open another terminal."
+)
+
+// strict reports whether a line editor may be reading that obeys history and
+// completion, so that a line whose text is unknown must not pass.
+func (s *Session) strict(st *state) bool {
+	switch top := st.top(); {
+	case s.screen == nil, top.kind == shell, top.kind == repl, top.kind == mux:
+		return true
+	case top.kind == screenful:
+		return false
+	default:
+		return s.screen.pasting
+	}
+}
+
+// accept is Enter. It adds what must be judged and goes on to the next line;
+// false ends the plan.
+func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
+	st := &p.next
+	s.returned(st)
+	if st.ghost != "" || st.ghostUnknown {
+		if s.screen != nil && s.screen.prompts > st.ghostPrompts {
+			st.ghost, st.ghostUnknown = "", false
+		}
+	}
+	unknown := st.line.unknown || st.ghostUnknown && s.screen != nil
+	strict := s.strict(st)
+	if unknown && strict {
+		return s.look(p, b, i, k, nth, known)
+	}
+	if unknown && (nth > 1 || i > 0 || !s.answered()) {
+		return s.wait(p, b, i, nth)
+	}
+	if st.cooked.over || len(p.Reviews) > maxReviews {
+		p.Refusal = longHint
+		return false
+	}
+	text := st.line.text()
+	hidden := password.MatchString(st.prompt)
+	top := st.top()
+	readsShell := strict && top.kind != repl
+	if readsShell || top.kind == repl && s.atShellPrompt(st) {
+		expanded, ok := s.expand(st, text)
+		if !ok {
+			p.Refusal = "the line asks for text from the shell's history, which is not known here. Type the command out."
+			return false
+		}
+		text = expanded
+	}
+	if strict {
+		if why := refuseLine(st.pending + text); why != "" && !(top.kind == repl && strings.Contains(text, "=")) {
+			p.Refusal = why
+			return false
+		}
+	}
+	s.reviews(p, text, unknown, hidden)
+	if !hidden && !unknown && !st.remember(text, s) {
+		p.Refusal = roomHint
+		return false
+	}
+	st.ghost, st.ghostUnknown = "", false
+	st.newLine()
+	return true
+}
+
+// look makes the plan ask the screen for the line.
+func (s *Session) look(p *Plan, b []byte, i int, k key, nth, known int) bool {
+	st := &p.next
+	switch {
+	case s.screen == nil:
+		p.Refusal = unseenHint
+	case nth > 1 || known > 0:
+		p.Refusal = severalHint
+	case k.seq == ctrl('O'):
+		p.Refusal = "Control-O on a line from the history is not followed. Press Enter."
+	case s.screen.alternate && st.top().kind != shell, st.line.wait != 0, st.line.inPaste:
+		p.Refusal = LookHint
+	default:
+		end, undo := ctrl('E'), strings.Repeat("\x7f", len(mark))
+		if st.line.vi {
+			end = "\x1bA"
+		}
+		if st.top().language == "javascript" {
+			end = "" // node takes a suggestion with it
+		}
+		p.Look = &Look{Ask: slices.Concat(b[:i], []byte(end+mark)), Rest: b[i:], Undo: []byte(undo)}
+		// What was planned for the Enter itself is not part of what is sent.
+		st.cooked.buf = append(st.cooked.buf, mark...)
+		st.line.unknown = true
+	}
+	return false
+}
+
+// wait makes the plan wait until the program that fills the screen has answered.
+func (s *Session) wait(p *Plan, b []byte, i, nth int) bool {
+	if nth > 1 {
+		p.Refusal = severalHint
+		return false
+	}
+	p.Look = &Look{Ask: slices.Clone(b[:i]), Rest: b[i:], answer: true}
+	return false
+}
+
+func (s *Session) atShellPrompt(st *state) bool {
+	return s.screen != nil && st.shellPrompt != "" && samePrompt(st.prompt, st.shellPrompt)
+}
+
+func (s *Session) expand(st *state, text string) (string, bool) {
+	if !strings.ContainsAny(text, "!^") {
+		return text, true
+	}
+	return expandHistory(text, st.last)
+}
+
+// certain reports whether readline is surely what edited the line.
+func (s *Session) certain(st *state) bool {
+	return s.screen != nil && s.screen.pasting && !st.ahead && st.top().kind == shell
+}
+
+// reviews adds every reading of the line.
+func (s *Session) reviews(p *Plan, text string, unknown, hidden bool) {
+	st := &p.next
+	s.shellReviews(p, text, hidden)
+	if st.ghost != "" {
+		s.shellReviews(p, st.ghost+text, hidden)
+	}
+	if typed := string(st.cooked.buf); typed != text && !s.certain(st) {
+		s.shellReviews(p, typed, hidden)
+	}
+	top := st.top()
+	for _, language := range s.languages(st) {
+		p.add(Review{language, text, hidden})
+	}
+	for _, l := range st.spoken {
+		p.add(Review{l.language, text, hidden})
+		p.join(l.language, Review{l.language, l.text + text, hidden})
+		p.join(l.language+" lines", Review{l.language, l.lines + text, hidden})
+	}
+	if top.kind != shell || !s.certain(st) {
+		for _, piece := range pieces(string(st.raw)) {
+			s.shellReviews(p, piece, hidden)
+		}
+	}
+	if unknown && s.screen != nil {
+		// Should a shell read it after all: its history holds what was run before.
+		if before := st.shell.text(); before != "" {
+			p.add(Review{"bash", before + before + text, hidden})
+		}
+		for _, piece := range pieces(s.screen.under()) {
+			s.shellReviews(p, piece, hidden)
+		}
+	}
+}
+
+// shellReviews adds the line as a shell would read it: alone, with the command it
+// goes on with, and with what was run before.
+func (s *Session) shellReviews(p *Plan, text string, hidden bool) {
+	st := &p.next
+	if strings.TrimSpace(text) == "" && st.pending == "" {
+		return
+	}
+	p.add(Review{"bash", text, hidden})
+	if st.pending != "" {
+		p.add(Review{"bash", st.pending + text, hidden})
+	}
+	if before := st.shell.text(); before != "" {
+		p.join("bash", Review{"bash", before + st.pending + text, hidden})
+	}
+}
+
+func (p *Plan) add(r Review) {
+	if !slices.Contains(p.Reviews, r) {
+		p.Reviews = append(p.Reviews, r)
+	}
+}
+
+// join adds a review with what was run before, in place of one with less of it.
+func (p *Plan) join(of string, r Review) {
+	i, again := p.joined[of]
+	switch {
+	case again && strings.HasPrefix(r.Text, p.Reviews[i].Text):
+		p.Reviews[i] = r
+		return
+	case p.joined == nil:
+		p.joined = make(map[string]int)
+	}
+	p.joined[of] = len(p.Reviews)
+	p.Reviews = append(p.Reviews, r)
+}
+
+// languages are those the line may be read in besides the shell's.
+func (s *Session) languages(st *state) []string {
+	var all []string
+	top := st.top()
+	switch {
+	case top.kind == repl:
+		all = append(all, top.language)
+	case top.kind == plain:
+		all = append(all, "")
+	}
+	for _, p := range prompts {
+		if p.prompt.MatchString(st.prompt) && !slices.Contains(all, p.language) && st.prompt != st.shellPrompt {
+			all = append(all, p.language)
+		}
+	}
+	return all
+}
+
+var (
+	// quotedText is an argument of a program's own command that runs a command.
+	quotedText = regexp.MustCompile(`"([^"]*)"|'([^']*)'`)
+	viInsert   = "iIaAoOcCsSR"
+)
+
+// pieces are the parts of what was typed that a full-screen program may hand to a
+// shell: what follows "!" or "|", quoted strings, and text typed after an escape.
+func pieces(typed string) []string {
+	var all []string
+	for part := range strings.FieldsFuncSeq(typed, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		all = append(all, strings.TrimSpace(part))
+		if strings.ContainsAny(part[:1], viInsert) {
+			all = append(all, part[1:])
+		}
+		for i, r := range part {
+			if r == '!' || r == '|' {
+				all = append(all, part[i+1:])
+			}
+			if r == '|' && len(part) > i+2 {
+				all = append(all, part[i+2:]) // of less, after the mark
+			}
+		}
+		for _, m := range quotedText.FindAllStringSubmatch(part, -1) {
+			all = append(all, m[1]+m[2])
+		}
+		if words := strings.SplitN(strings.TrimLeft(part, ":"), " ", 2); len(words) == 2 && strings.HasPrefix(part, ":") {
+			all = append(all, words[1])
+		}
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" })
+	return all[:min(len(all), 32)]
+}
+
+// readInto is a read whose next line becomes a variable.
+var readInto = regexp.MustCompile(`\bread\b((?:\s+-\w+)*)((?:\s+[A-Za-z_]\w*)+)`)
+
+// remember notes what the line changes for those after it. It reports whether
+// there was room.
+func (st *state) remember(text string, s *Session) bool {
+	if names := st.names; len(names) > 0 && st.top().kind != repl {
+		// The line may be what a read was waiting for.
+		st.names = nil
+		if !st.shell.add(names[0] + "=" + quote(text)) {
+			return false
+		}
+	}
+	top := st.top()
+	for i, l := range st.spoken {
+		if st.spoken[i] = l.with(text); st.spoken[i] == nil {
+			return false
+		}
+	}
+	if top.kind == repl {
+		if leaves.MatchString(text) {
+			st.pop()
+		}
+		return true
+	}
+	if st.begun && top.kind == shell && s.screen != nil && !st.ahead && !password.MatchString(st.prompt) && st.pending == "" {
+		st.shellPrompt = st.prompt
+	}
+	command := st.pending + text
+	if top.kind == screenful {
+		return true
+	}
+	switch completenessOf(command) {
+	case incomplete:
+		if len(command) > maxPending {
+			return false
+		}
+		st.pending = command + "\n"
+		return true
+	case invalid:
+		st.pending = ""
+		return true
+	case complete:
+	}
+	st.pending = ""
+	if strings.TrimSpace(command) == "" {
+		return true
+	}
+	st.last = command
+	st.settings(command)
+	if m := readInto.FindStringSubmatch(command); m != nil {
+		st.names = strings.Fields(m[2])
+	}
+	if leaves.MatchString(command) {
+		st.pop()
+	} else {
+		st.start(started(command), s)
+	}
+	return st.shell.add(command)
+}
+
+func (st *state) settings(command string) {
+	if m := setsVi.FindAllString(command, -1); m != nil {
+		st.line.vi = strings.HasSuffix(m[len(m)-1], "vi")
+	}
+	if setsLocale.MatchString(command) {
+		st.line.wide = false
+	}
+}
+
+// maxStack bounds programs started from one another.
+const maxStack = 64
+
+func (st *state) start(p program, s *Session) {
+	if p.kind == plain && s.screen == nil {
+		return // nobody would see it end
+	}
+	if len(st.stack) >= maxStack {
+		st.stack = slices.Delete(st.stack, 1, 2)
+	}
+	st.stack = append(st.stack, p)
+	st.speak(p)
+	if s.screen != nil {
+		st.since = s.screen.prompts
+	}
+}
+
+// leaves ends a shell or a REPL.
+var leaves = regexp.MustCompile(`^\s*(exit|logout|quit|exit\(\)|quit\(\)|\.exit|\.quit|\\q|q\(\)|/exit)\b?;?\s*$|^\s*exit \d+\s*$`)
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -58,6 +58,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		verify      on|off
 //		templates   <id...>
 //		ports       <port|first-last...>
+//		pty         guard|deny
 //		persistence deny | allow [pause] [snapshot] [fork]
 //		tool_results record|guard
 //		buffer {
@@ -147,7 +148,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 
 // notBuilt lists options of later releases and what to do without them.
 var notBuilt = map[string]string{
-	"pty":       "terminals and stdin are refused in this release; remove the line",
 	"run":       "use an E2B SDK through this gateway; remove the line",
 	"guard_api": "ask the guard with `e2bguard check`; remove the line",
 }

@@ -48,6 +48,8 @@ func options(h *Handler) []option {
 		{name: "templates", syntax: "ID…", set: h.parseTemplates, fallback: "whatever the key may use", doc: "The templates that may be started."},
 		{name: "ports", syntax: "PORT… | FIRST-LAST…", set: h.parsePorts, fallback: "none",
 			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
+		{name: "pty", syntax: "guard | deny", set: h.parsePTY, fallback: ptyGuard,
+			doc: "Terminals: what is typed is judged line by line, at Enter; or none may be opened."},
 		{name: "persistence", syntax: "deny | allow [pause] [snapshot] [fork]", set: h.parsePersistence, fallback: "deny",
 			doc: "Which ways of outliving a run are open."},
 		{name: "tool_results", syntax: "record | guard", set: h.parseToolResults, fallback: resultsRecorded,
@@ -276,6 +278,11 @@ func (h *Handler) parseVerify(d *caddyfile.Dispenser) (err error) {
 
 func (h *Handler) parseToolResults(d *caddyfile.Dispenser) (err error) {
 	h.ToolResults, err = word(d, resultsRecorded, resultsGuarded)
+	return err
+}
+
+func (h *Handler) parsePTY(d *caddyfile.Dispenser) (err error) {
+	h.PTY, err = word(d, ptyGuard, ptyDeny)
 	return err
 }
 

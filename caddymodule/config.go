@@ -37,6 +37,9 @@ const (
 	on  = "on"
 	off = "off"
 
+	ptyGuard = "guard"
+	ptyDeny  = "deny"
+
 	onErrorBlock = "block"
 	onErrorAllow = "allow"
 )
@@ -138,6 +141,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.Verify = h.Verify != off
 	note(oneOf("redact", h.Redact, redactKnown, redactAll, off))
 	cfg.Redact = gateway.RedactMode(h.Redact)
+	note(oneOf("pty", h.PTY, ptyGuard, ptyDeny))
+	cfg.DenyPTY = h.PTY == ptyDeny
 	note(oneOf("profile", h.Profile, profileStrict, profileBalanced, profilePermissive))
 	note(oneOf("mode", h.Mode, modeEnforce, modeShadow))
 	note(oneOf("on_error", h.OnError, onErrorBlock, onErrorAllow))

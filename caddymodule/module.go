@@ -113,6 +113,10 @@ type Handler struct {
 	// server without a token, is opened only by naming it alone.
 	Ports []string `json:"ports,omitempty"`
 
+	// PTY is whether terminals may be opened and typed into: "guard" (default),
+	// every line judged when Enter is pressed, or "deny".
+	PTY string `json:"pty,omitempty"`
+
 	// Persistence is which ways of outliving a run are open. Default: none.
 	Persistence *Persistence `json:"persistence,omitempty"`
 

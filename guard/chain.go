@@ -179,7 +179,7 @@ func (c *Chain) Review(ctx context.Context, s Subject) (Verdict, error) {
 	var failed *Error
 	asked := false
 	for _, l := range c.links {
-		if !slices.Contains(l.For, s.Kind) {
+		if !slices.Contains(l.For, s.Kind) || l.Remote && s.Labels[LabelHidden] != "" {
 			continue
 		}
 		asked = true

@@ -105,6 +105,22 @@ func TestRemoteLinkIsNotAskedAboutInputUnlessNamed(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// TestHiddenTextStaysInTheHouse: what may be a password is judged by local guards
+// only.
+func TestHiddenTextStaysInTheHouse(t *testing.T) {
+	hidden := Subject{Kind: KindInput, Text: "hunter2", Labels: map[string]string{LabelHidden: "true"}}
+	var asked int
+	remote := func(context.Context, Subject) (Verdict, error) { asked++; return Verdict{Decision: Pass}, nil }
+	c := chain(t, Link{Guard: passes}, Link{Guard: guardFunc(remote), Remote: true, For: []Kind{KindInput}})
+	_, err := c.Review(t.Context(), hidden)
+	assert.NoError(t, err)
+	assert.Zero(t, asked)
+	hidden.Labels = nil
+	_, err = c.Review(t.Context(), hidden)
+	assert.NoError(t, err)
+	assert.Equal(t, 1, asked)
+}
+
 // Under on_error allow, an unreachable guard in front must not switch off the one
 // behind it.
 func TestChainServiceFaultDoesNotHideALaterBlock(t *testing.T) {

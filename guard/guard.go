@@ -95,6 +95,9 @@ const (
 	// "move" (it arrives), "take" (it is moved or copied away), "remove", "mkdir",
 	// "read", "list", "watch".
 	LabelAction = "action"
+	// LabelHidden is "true" on text that may be a password: it is asked of no remote
+	// guard, and neither kept nor logged.
+	LabelHidden = "hidden"
 	// LabelNetwork is "blocked" where the sandbox has no way out, so that a
 	// guard can tell an install that would hang.
 	LabelNetwork = "network"

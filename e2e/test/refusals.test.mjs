@@ -105,15 +105,6 @@ describe('processes', () => {
     assertRefusal(error.message, /permission_denied/, /delete|file|root/i)
     await handle.kill()
   })
-
-  it('keystrokes to a terminal', async () => {
-    const error = await rejection((async () => {
-      const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData() {} })
-      await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('id\n')).finally(() => terminal.kill())
-    })())
-    assertRefusal(error.message, /permission_denied/, /pty|input/i)
-    assert.equal((await emulator.requests()).filter(({ path }) => path.endsWith('/SendInput')).length, 0)
-  })
 })
 
 describe('files', () => {

@@ -54,12 +54,16 @@ func (t Texts) Subject(s guard.Subject, r guard.Ruling) Subject {
 		Bytes: len(s.Text), SHA256: hex.EncodeToString(sum[:]),
 		Allow: r.Allow, FailOpen: r.FailOpen, WouldBlock: r.WouldBlock,
 	}
-	for _, key := range []string{guard.LabelAction, guard.LabelCwd, guard.LabelUser, guard.LabelEnvNames, guard.LabelNetwork} {
+	for _, key := range []string{guard.LabelAction, guard.LabelCwd, guard.LabelUser, guard.LabelEnvNames, guard.LabelNetwork, guard.LabelHidden} {
 		if v := s.Labels[key]; v != "" {
 			out.Labels[key] = t.short(v)
 		}
 	}
-	switch t.Code {
+	code := t.Code
+	if s.Labels[guard.LabelHidden] != "" { // a password could be found by its digest
+		out.Bytes, out.SHA256, code = 0, "", CodeDigest
+	}
+	switch code {
 	case CodeFull:
 		out.Text = t.Masker.Mask(s.Text)
 		out.Masked = out.Text != s.Text

@@ -41,6 +41,9 @@ type Config struct {
 	// names point at the gateway; "" for the URL form only.
 	PublicDomain string
 
+	// DenyPTY refuses terminals.
+	DenyPTY bool
+
 	// Guard is asked about every subject: usually a *guard.Chain.
 	Guard guard.Guard
 	// Mode decides what a failing guard means.

@@ -113,7 +113,11 @@ func (c *call) enforceStart() *refusal.Refusal {
 		return ref
 	}
 	start := c.msg.(*envd.Message).Proto.(*processpb.StartRequest)
+	if start.GetPty() != nil && c.g.cfg.DenyPTY {
+		return refuseTerminal()
+	}
 	c.starting = newProcess(c.target.Sandbox, start)
+	c.enforceTerminal(start)
 	c.starting.mark = envd.NewMark()
 	c.tree = c.newTree(c.starting.mark)
 	opts := envd.WrapOptions{Mark: c.starting.mark, MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}

@@ -16,6 +16,7 @@ import (
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
 	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 	"github.com/e2bguard/e2bguard/internal/redact"
 )
@@ -209,7 +210,8 @@ func (c *call) filterProcess(resp *http.Response) error {
 	}
 	var pid uint32
 	follow := &following{unfollow: func(bool) {}}
-	err := c.filterRPCStream(resp, limits, func(e envd.Event) {
+	view := new(processView)
+	err := c.filterRPCStream(resp, limits, view, func(e envd.Event) {
 		c.sawProcess(e)
 		switch e.Kind {
 		case envd.EventStart:
@@ -217,7 +219,12 @@ func (c *call) filterProcess(resp *http.Response) error {
 				return // a process starts once
 			}
 			pid = e.PID
-			follow.unfollow = c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
+			unfollow := c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
+			view.of(c, pid)
+			follow.unfollow = func(ended bool) {
+				view.end()
+				unfollow(ended)
+			}
 		case envd.EventEnd:
 			follow.ended = true
 			c.tree.over()
@@ -244,10 +251,10 @@ func (c *call) filterProcess(resp *http.Response) error {
 }
 
 func (c *call) filterWatch(resp *http.Response) error {
-	return c.filterRPCStream(resp, envd.StreamLimits{RequestID: c.id}, nil)
+	return c.filterRPCStream(resp, envd.StreamLimits{RequestID: c.id}, nil, nil)
 }
 
-func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, onEvent func(envd.Event)) error {
+func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, observer relay.Observer, onEvent func(envd.Event)) error {
 	enc := c.msg.(*envd.Message).Encoding
 	if !envd.IsStream(resp.StatusCode, resp.Header, enc) {
 		return nil
@@ -255,8 +262,8 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, on
 	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
-	f.Observe(c.observer())
 	f.Hide(c.hiding())
+	f.Observe(relay.Both(c.observer(), observer))
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	if c.tree != nil && c.deadline.Timeout > 0 {
 		silent.within(c.deadline.Timeout+deadlineGrace-time.Since(c.started), func() { f.Cut(c.refuseOverdue()) })

@@ -54,6 +54,8 @@ type reader struct {
 type judged struct {
 	input
 	subjects []guard.Subject
+	// keys is set for input to a terminal, of which input says nothing.
+	keys *typed
 }
 
 // with tells what a guard must see before data is sent to p, and what will be

@@ -54,6 +54,9 @@ type process struct {
 	// turn is taken while an input is judged and until the sandbox has it, so that
 	// two halves of a command cannot be judged side by side: see call.takeTurn.
 	turn chan struct{}
+	// terminal is what is known of its PTY; nil if nothing was typed into it or shown
+	// on it yet.
+	terminal atomic.Pointer[terminal]
 	// input is what was sent to its standard input. It belongs to whoever has the turn.
 	input input
 }
@@ -69,6 +72,7 @@ func newProcess(sandbox string, start *processpb.StartRequest) *process {
 	}
 	if tty := start.GetPty(); tty != nil {
 		p.tty.Store(&terminalSize{tty.GetSize().GetCols(), tty.GetSize().GetRows()})
+		p.terminal.Store(newTerminal(start))
 	}
 	p.stdin = envd.StdinUses(p.cmd, p.args)
 	return p
@@ -89,6 +93,9 @@ func (p *process) sameStart(o *process) bool {
 func (p *process) resize(size *processpb.PTY_Size) {
 	if p.tty.Load() != nil {
 		p.tty.Store(&terminalSize{size.GetCols(), size.GetRows()})
+	}
+	if t := p.terminal.Load(); t != nil {
+		t.session.Resize(int(size.GetCols()), int(size.GetRows()))
 	}
 }
 

@@ -175,8 +175,10 @@ func (l loggedRuling) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	if subject.Target != "" {
 		enc.AddString("target", l.g.shown(subject.Target))
 	}
-	enc.AddInt("bytes", len(subject.Text))
-	enc.AddString("sha256", hex.EncodeToString(sum[:]))
+	if subject.Labels[guard.LabelHidden] == "" { // a password could be found by its digest
+		enc.AddInt("bytes", len(subject.Text))
+		enc.AddString("sha256", hex.EncodeToString(sum[:]))
+	}
 	if unseen := subject.Labels[guard.LabelUnseen]; unseen != "" {
 		enc.AddString(guard.LabelUnseen, l.g.shown(unseen))
 	}

@@ -56,7 +56,9 @@ func (c *call) endTurn(taken, known bool) {
 		return
 	}
 	c.turn = nil
-	if t.next != nil && t.sent && len(t.p.stdin) > 0 {
+	if t.next != nil && t.next.keys != nil {
+		c.settleKeys(t.p, t.next.keys, taken)
+	} else if t.next != nil && t.sent && len(t.p.stdin) > 0 {
 		if !known {
 			t.next.lost = "the connection broke while input was sent to this process, and what arrived of it is not known."
 		}
@@ -78,7 +80,8 @@ func (c *call) judgeInput(in *processpb.ProcessInput) (*judged, *refusal.Refusal
 	case *processpb.ProcessInput_Stdin:
 		data = in.Stdin
 	case *processpb.ProcessInput_Pty:
-		return nil, refusal.New(refusal.CodeDenied, "e2bguard does not allow text typed into a terminal: it cannot be judged yet. Start the command with its input instead.")
+		keys, subjects, ref := c.judgeKeys(p, in)
+		return &judged{subjects: subjects, keys: keys}, ref
 	default:
 		return nil, refusal.New(refusal.CodeInvalid, "the input is neither stdin nor pty, so it was not sent.")
 	}
@@ -113,6 +116,7 @@ func (c *call) sendInputSubjects() ([]guard.Subject, *refusal.Refusal) {
 // enforceSendInput is the last step before the sandbox may have the input.
 func (c *call) enforceSendInput() *refusal.Refusal {
 	c.turn.sent = true
+	c.turn.next.keys.send()
 	return c.enforceRPC()
 }
 
@@ -250,10 +254,12 @@ func (s *inputStream) pass(w io.Writer, msg *envd.Message) error {
 			res := s.c.ask(s.c.r.Context(), subject)
 			s.c.recordLate(res)
 			if !res.ruling.Allow {
+				s.c.takeBack(s.c.turn.p, next.keys)
 				return refuseRuling(res.ruling)
 			}
 		}
 		s.c.turn.next, s.c.turn.sent = next, true
+		next.keys.send()
 	}
 	encoded, err := msg.Encode()
 	if err != nil {

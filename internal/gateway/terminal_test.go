@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/stretchr/testify/require"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
+)
+
+// tty is a shell on a terminal behind the gateway, as the SDK opens one.
+type tty struct {
+	*estate
+	pid    uint32
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu  sync.Mutex
+	out strings.Builder
+}
+
+func terminalStart() *processpb.StartRequest {
+	return &processpb.StartRequest{
+		Process: &processpb.ProcessConfig{Cmd: "/bin/bash", Args: []string{"-i", "-l"}, Envs: map[string]string{"TERM": "xterm", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PROMPT_COMMAND": "", "PS1": "user@e2b:~$ "}},
+		Pty:     &processpb.PTY{Size: &processpb.PTY_Size{Cols: 80, Rows: 24}},
+	}
+}
+
+func openTerminal(t *testing.T, s *estate) *tty {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, s.gateway, "Start", terminalStart())
+	stream, err := client.CallServerStream(ctx, req)
+	require.NoError(t, err)
+	require.True(t, stream.Receive(), stream.Err())
+	l := &tty{estate: s, pid: stream.Msg().GetEvent().GetStart().GetPid(), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		for stream.Receive() {
+			l.mu.Lock()
+			l.out.Write(stream.Msg().GetEvent().GetData().GetPty())
+			l.mu.Unlock()
+		}
+		_ = stream.Close()
+	}()
+	t.Cleanup(func() {
+		_ = s.signal(l.pid)
+		cancel()
+		<-l.done
+	})
+	l.shows(t, "$ ")
+	return l
+}
+
+func (s *estate) signal(pid uint32) error {
+	client, req := rpc[processpb.SendSignalRequest, processpb.SendSignalResponse](s, s.direct, "SendSignal", &processpb.SendSignalRequest{
+		Process: &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: pid}}, Signal: processpb.Signal_SIGNAL_SIGKILL,
+	})
+	_, err := client.CallUnary(context.Background(), req)
+	return err
+}
+
+// shows waits until the terminal has shown the text, and forgets all up to it.
+func (l *tty) shows(t *testing.T, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, after, ok := strings.Cut(l.out.String(), text)
+		if ok {
+			l.out.Reset()
+			l.out.WriteString(after)
+		}
+		return ok
+	}, 10*time.Second, 5*time.Millisecond, "%q", text)
+}
+
+func (l *tty) types(keys string) error {
+	client, req := rpc[processpb.SendInputRequest, processpb.SendInputResponse](l.estate, l.gateway, "SendInput", &processpb.SendInputRequest{
+		Process: &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: l.pid}},
+		Input:   &processpb.ProcessInput{Input: &processpb.ProcessInput_Pty{Pty: []byte(keys)}},
+	})
+	_, err := client.CallUnary(l.t.Context(), req)
+	return err
+}
+
+func TestATerminalIsTypedInto(t *testing.T) {
+	l := openTerminal(t, newEstate(t))
+	for _, key := range strings.Split("echo on\x7fne", "") {
+		require.NoError(t, l.types(key))
+	}
+	require.NoError(t, l.types("\r"))
+	l.shows(t, "\rone\r\n")
+	l.shows(t, "$ ")
+	require.NoError(t, l.types("x=$((6*7)); echo \"=$x\"\r"))
+	l.shows(t, "=42\r\n")
+	l.shows(t, "$ ")
+	require.NoError(t, l.types("\x1b[A\r")) // the line is read from the screen, and typed again
+	l.shows(t, "=42\r\n")
+	l.shows(t, "$ ")
+	require.NoError(t, l.types("cat /etc/hostn\t"))
+	require.NoError(t, l.types("\r"))
+	l.shows(t, "\r\n")
+	l.shows(t, "$ ")
+}
+
+func TestAHarmfulLineIsNotRun(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"at once":              {"touch made; echo evil\r"},
+		"key by key":           {"touch made; e", "cho ", "ev", "i", "l", "\n"},
+		"after a harmless one": {"touch made\recho evil\r"},
+		"read from the screen": {"touch made; echo evil \t", "\r"},
+		"from a variable":      {"x=vil; touch made; echo e", "vil\r"},
+		"by a macro":           {"touch made; bind '\"a\":\"b\"'\r"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := openTerminal(t, newEstate(t))
+			for _, k := range keys[:len(keys)-1] {
+				require.NoError(t, l.types(k))
+			}
+			err := l.types(keys[len(keys)-1])
+			require.Equal(t, connect.CodePermissionDenied, connect.CodeOf(err), "%v", err)
+			require.Contains(t, err.Error(), "Blocked by policy")
+			require.NoError(t, l.types("\x03"))
+			l.shows(t, "$ ")
+			require.NoError(t, l.types("test -e made || echo nothing was run\r"))
+			l.shows(t, "\rnothing was run\r\n")
+		})
+	}
+}
+
+func TestAREPLOnATerminalIsJudgedInItsLanguage(t *testing.T) {
+	l := openTerminal(t, newEstate(t))
+	require.NoError(t, l.types("python3 -q\r"))
+	l.shows(t, ">>> ")
+	require.NoError(t, l.types("import os as o\r"))
+	l.shows(t, ">>> ")
+	require.NoError(t, l.types("6 * 7\r"))
+	l.shows(t, "42\r\n")
+	l.shows(t, ">>> ")
+	require.ErrorContains(t, l.types("o.getenv('evil')\r"), "Blocked by policy")
+	require.NoError(t, l.types("\x03"))
+	l.shows(t, ">>> ")
+	require.NoError(t, l.types("exit()\r"))
+	l.shows(t, "$ ")
+}
+
+func TestWithoutItsOutputAnUnknownLineIsRefused(t *testing.T) {
+	state := NewState()
+	l := openTerminal(t, newEstate(t, func(cfg *Config) { cfg.State = state }))
+	l.cancel()
+	<-l.done
+	p, _ := state.processes.find(l.id, &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: l.pid}})
+	require.Eventually(t, func() bool { return !p.typing().session.Seen() }, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, l.types("\x1b[A"))
+	require.ErrorContains(t, l.types("\r"), "does not pass through this gateway")
+	require.NoError(t, l.types("\x03true\r"))
+}
+
+func TestPasswordsTypedIntoATerminalAreNotLogged(t *testing.T) {
+	l := openTerminal(t, newEstate(t))
+	require.NoError(t, l.types("read -s -p 'Password: ' x\r"))
+	l.shows(t, "\rPassword: ")
+	require.NoError(t, l.types("hunter2\r"))
+	l.shows(t, "$ ")
+	require.NotEmpty(t, l.log.FilterMessage("decision").All())
+	for _, entry := range l.log.All() {
+		require.NotContains(t, fmt.Sprint(entry.ContextMap()), "hunter2")
+	}
+	last := l.log.FilterMessage("decision").All()
+	subjects := fmt.Sprint(last[len(last)-1].ContextMap()["subjects"])
+	require.Contains(t, subjects, "input")
+	require.NotContains(t, subjects, "sha256")
+}
+
+func TestTerminalsCanBeDenied(t *testing.T) {
+	s := newEstate(t, func(cfg *Config) { cfg.DenyPTY = true })
+	got := s.run(t.Context(), s.gateway, terminalStart())
+	require.Equal(t, connect.CodePermissionDenied, connect.CodeOf(got.err))
+	require.ErrorContains(t, got.err, "pty deny")
+}

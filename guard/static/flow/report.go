@@ -75,7 +75,7 @@ func (m *Machine) emit(e effect.Effect) {
 		m.sinkHere()
 	}
 
-	m.budget.Spend(4)
+	m.budget.Spend(12)
 	m.R.Add(e)
 }
 

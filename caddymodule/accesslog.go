@@ -88,6 +88,14 @@ func (l *accessLine) write(o *gateway.Outcome) {
 	}
 }
 
+// status is what the client got; of an upgrade the recorder sees nothing.
+func (l *accessLine) status(o *gateway.Outcome) int {
+	if status := l.answer.Status(); status != 0 || !o.Upgraded {
+		return status
+	}
+	return http.StatusSwitchingProtocols
+}
+
 func (l *accessLine) fields(o *gateway.Outcome) []zap.Field {
 	var user string
 	if repl, ok := l.request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
@@ -99,7 +107,7 @@ func (l *accessLine) fields(o *gateway.Outcome) []zap.Field {
 		zap.String("user_id", user),
 		zap.Duration("duration", time.Since(l.start)),
 		zap.Int("size", l.answer.Size()),
-		zap.Int("status", l.answer.Status()),
+		zap.Int("status", l.status(o)),
 		zap.Object("resp_headers", caddyhttp.LoggableHTTPHeader{Header: withoutSecrets(l.answer.Header())}),
 		zap.String("e2b_guard_request_id", o.RequestID),
 		zap.String("e2b_guard_operation", o.Operation),

@@ -2,7 +2,9 @@ package caddymodule
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,6 +87,26 @@ func TestAccessLineHasCaddysFields(t *testing.T) {
 	assert.Equal(t, want["msg"], got["msg"])
 	assert.Equal(t, want["level"], got["level"])
 	assert.Regexp(t, `^http\.log\.access\.log\d$`, got["logger"])
+}
+
+// An upgraded connection is taken from the server, so nothing of its answer passes
+// the log; its line tells the status all the same.
+func TestAccessLineOfAnUpgrade(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
+		_ = conn.Close()
+	}))
+	t.Cleanup(up.Close)
+	file := filepath.Join(t.TempDir(), "access")
+	caddyfile, base := site(t, up.URL, "ports 3000")
+	serve(t, strings.Replace(caddyfile, "\te2b_guard {", "\tlog {\n\t\toutput file "+file+"\n\t}\n\te2b_guard {", 1))
+	resp, _ := call(t, http.MethodGet, base+"/", map[string]string{"E2b-Sandbox-Id": "isbx1", "E2b-Sandbox-Port": "3000", "Connection": "Upgrade", "Upgrade": "chat"}, "")
+	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	require.Eventually(t, func() bool { return strings.Contains(readIfThere(file), `"status":101`) }, 5*time.Second, 10*time.Millisecond, "%s", readIfThere(file))
 }
 
 func TestAccessLogObeysLogSkip(t *testing.T) {

@@ -115,8 +115,7 @@ func (c *call) identifyClient() *refusal.Refusal {
 	case onControlPlane && c.target.Plane == route.Files:
 		return c.identifyBySignature()
 	case c.target.Row.Operation == route.Preflight && onControlPlane && c.g.vault():
-		// A browser asks whether it may ask: it sends no key yet. It asks seldom.
-		return c.suspect(nil)
+		return nil // a browser asks whether it may ask: see answerPreflight
 	case c.target.Row.Operation == route.Preflight && !c.g.vault():
 		return nil
 	case onControlPlane:
@@ -168,6 +167,10 @@ func (c *call) checkOpen() *refusal.Refusal {
 
 // forward hands the call to the proxy.
 func (c *call) forward() {
+	if c.target.Row.Operation == route.Preflight && c.target.Sandbox == "" && c.g.vault() {
+		c.answerPreflight()
+		return
+	}
 	if c.body == nil && c.r.Body != nil && c.r.Body != http.NoBody {
 		// The body streams while the answer may already come: without full duplex
 		// net/http would close the one when the other starts.
@@ -192,6 +195,7 @@ func (c *call) refuse(ref *refusal.Refusal) {
 		path = c.r.URL.Path
 	}
 	c.clientBody.leave(c)
+	c.letPagesRead()
 	form := refusal.FormFor(string(c.target.Plane), path, c.r.Header)
 	if m, ok := c.msg.(*mcp.Body); ok && path == mcp.Path {
 		form.IDs, form.Batch = m.Calls()

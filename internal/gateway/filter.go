@@ -36,7 +36,7 @@ func (c *call) filter(resp *http.Response) error {
 		return err
 	}
 	resp.Header.Del("Alt-Svc") // the way there would lead past the gateway
-	if resp.StatusCode != http.StatusSwitchingProtocols {
+	if c.outcome.Upgraded = resp.StatusCode == http.StatusSwitchingProtocols; !c.outcome.Upgraded {
 		c.clientBody.leave(c)
 	}
 	if c.target.Plane != route.Port {

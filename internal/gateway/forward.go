@@ -155,9 +155,7 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		if key := c.g.cfg.Upstream.APIKey; !key.IsZero() {
 			h.Del("Authorization")
 			h.Del("X-Api-Key")
-			if c.target.Row.Operation != route.Preflight { // nobody said yet who asks
-				h.Set("X-Api-Key", key.Reveal())
-			}
+			h.Set("X-Api-Key", key.Reveal())
 		}
 	} else {
 		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox

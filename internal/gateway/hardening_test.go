@@ -97,18 +97,50 @@ func TestUnaskedUpgradeIsNotFollowed(t *testing.T) {
 	require.Equal(t, 502, got.Status, got.Body)
 }
 
-// A preflight says nothing of who asks, so it must not use the upstream's key;
-// and no header makes another method of it, or of any other call.
-func TestPreflightCarriesNoKey(t *testing.T) {
+// A preflight says nothing of who asks, so nothing is asked of E2B for it, and it
+// is held up by nobody's failures; no header makes another method of it.
+func TestPreflightsAreAnsweredHere(t *testing.T) {
 	h := newHouse(t, nil, vault)
-	got := h.do(t, "OPTIONS", "/sandboxes/isbx1", headers(
-		"Origin", "https://app.example", "Access-Control-Request-Method", "DELETE",
-		"X-HTTP-Method-Override", "DELETE", "X-API-KEY", "e2b_xx", "Authorization", "Bearer e2b_xx"), nil)
-	require.Equal(t, 200, got.Status, got.Body)
-	seen := h.reached()[0].Header
-	require.Empty(t, seen["X-Api-Key"])
-	require.Empty(t, seen["Authorization"])
-	require.Empty(t, seen["X-Http-Method-Override"])
+	for range 2 * strangerFailures {
+		got := h.do(t, "OPTIONS", "/sandboxes/isbx1", headers(
+			"Origin", "https://app.example", "Access-Control-Request-Method", "DELETE",
+			"X-HTTP-Method-Override", "DELETE", "X-API-KEY", "e2b_xx", "Authorization", "Bearer e2b_xx"), nil)
+		require.Equal(t, 204, got.Status, got.Body)
+		require.Equal(t, "*", got.Header.Get("Access-Control-Allow-Origin"))
+		require.Contains(t, got.Header.Get("Access-Control-Allow-Methods"), "DELETE")
+		require.Contains(t, got.Header.Get("Access-Control-Allow-Headers"), "X-API-Key")
+	}
+	require.Empty(t, h.reached())
+
+	own := newHouse(t, nil, nil) // with clients' own keys it is E2B's to answer
+	require.Equal(t, 200, own.do(t, "OPTIONS", "/sandboxes", headers("Origin", "https://app.example", "Access-Control-Request-Method", "POST", "X-HTTP-Method-Override", "DELETE"), nil).Status)
+	require.Len(t, own.reached(), 1)
+	require.Empty(t, own.reached()[0].Header["X-Http-Method-Override"])
+}
+
+// A page reads why its call was refused wherever it could read E2B's answer.
+func TestPagesReadRefusals(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	for name, tt := range map[string]struct {
+		path, body string
+		header     http.Header
+		readable   bool
+	}{
+		"control":     {"/templates", "{}", headers(), true},
+		"envd":        {"/process.Process/Start", string(frame(`{"process":{"cmd":"evil"}}`)), startHeaders(), true},
+		"files":       {"/files?path=/tmp/evil.sh", "evil", toSandbox("49983", "Content-Type", "application/octet-stream"), true},
+		"interpreter": {"/execute", `{"code":"evil"}`, toSandbox("49999", "Content-Type", "application/json"), true},
+		"a port":      {"/", "", toSandbox("3000"), false},
+	} {
+		without := h.do(t, "POST", tt.path, tt.header, strings.NewReader(tt.body))
+		require.True(t, refused(without), name)
+		require.Empty(t, without.Header.Get("Access-Control-Allow-Origin"), name)
+		tt.header.Set("Origin", "https://app.example")
+		got := h.do(t, "POST", tt.path, tt.header, strings.NewReader(tt.body))
+		require.True(t, refused(got), name)
+		require.Equal(t, tt.readable, got.Header.Get("Access-Control-Allow-Origin") == "*", name)
+		require.Equal(t, tt.readable, strings.Contains(got.Header.Get("Access-Control-Expose-Headers"), "Retry-After"), name)
+	}
 }
 
 func TestClientKeysMustBeKeys(t *testing.T) {

@@ -16,6 +16,9 @@ type Outcome struct {
 	Decision string
 	// WouldBlock says that the call goes on only because of shadow mode.
 	WouldBlock bool
+	// Upgraded says that the connection went over to another protocol, which no
+	// status tells: it was taken from the server.
+	Upgraded bool
 	// Code is the refusal's code; "" if the call was forwarded.
 	Code string
 }

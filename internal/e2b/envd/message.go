@@ -88,6 +88,9 @@ var position = regexp.MustCompile(`\(line \d+:\d+\)`)
 // it returns the value itself if that has keys the message does not know.
 func unmarshal(c Codec, payload []byte, into proto.Message) (*strictjson.Object, error) {
 	if c == Proto {
+		if left := strictjson.MaxValues; !countFields(payload, into.ProtoReflect().Descriptor(), &left) {
+			return nil, fmt.Errorf("reading protobuf: the message has more than %d fields; send fewer", strictjson.MaxValues)
+		}
 		if err := proto.Unmarshal(payload, into); err != nil {
 			return nil, fmt.Errorf("reading protobuf: %w", err)
 		}

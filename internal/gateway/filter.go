@@ -287,6 +287,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 		switch e.Kind {
 		case interpreter.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
+			c.endCode()
 		case interpreter.EventAborted:
 			c.logAborted(e.Err)
 		}
@@ -296,7 +297,10 @@ func (c *call) filterExecution(resp *http.Response) error {
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	// The interpreter has no timeout of its own: the SDK's is its client leaving,
 	// which nobody can see in the call. To the gateway it is code without one.
-	silent.within(c.g.cfg.Policy.Limits.BackgroundWallClock, func() { f.Cut(c.refuseLongRun()) })
+	silent.within(c.g.cfg.Policy.Limits.BackgroundWallClock, func() {
+		f.Cut(c.refuseLongRun())
+		c.endCode()
+	})
 	resp.Body = f
 	return nil
 }

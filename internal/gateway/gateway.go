@@ -38,6 +38,8 @@ type Gateway struct {
 	secrets *redact.Set
 	texts   audit.Texts
 	log     *zap.Logger
+	// interruptGrace is the constant, except in tests.
+	interruptGrace time.Duration
 
 	// clients and their names; empty in pass-through mode.
 	clients []knownClient
@@ -80,7 +82,7 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, masker: redact.NewMasker(cfg.secrets()...),
+		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, interruptGrace: interruptGrace, masker: redact.NewMasker(cfg.secrets()...),
 		names: map[string]Client{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
 	}
 	for _, client := range cfg.Clients {

@@ -34,15 +34,18 @@ type tree struct {
 }
 
 // newTree describes the processes that the call is about to start.
-func (c *call) newTree(mark int64) *tree {
+func (c *call) newTree(mark int64) *tree { return &tree{c: c.afterwards(), mark: mark} }
+
+// afterwards is what is needed of the call to end what it started when it is over.
+// The call itself would hold its body for as long.
+func (c *call) afterwards() *call {
 	r := (&http.Request{Header: http.Header{}}).WithContext(context.Background())
 	for _, name := range []string{headerEnvdToken, "Authorization"} {
 		if v := c.r.Header.Get(name); v != "" {
 			r.Header.Set(name, v)
 		}
 	}
-	// The call itself would hold its body for as long as the process lives.
-	return &tree{c: &call{g: c.g, r: r, id: c.id, target: c.target, client: c.client, sandbox: c.sandbox, tokens: c.tokens}, mark: mark}
+	return &call{g: c.g, r: r, id: c.id, target: c.target, client: c.client, sandbox: c.sandbox, tokens: c.tokens}
 }
 
 // within ends the processes when the time is over. The client may have left by

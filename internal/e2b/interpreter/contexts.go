@@ -44,3 +44,16 @@ func Contexts(body []byte) (map[string]Context, error) {
 	}
 	return contexts, nil
 }
+
+// Nothing is the body of an execution of no code, in the context or the language's
+// own.
+func Nothing(contextID, language string) map[string]string {
+	body := map[string]string{"code": ""}
+	switch {
+	case contextID != "":
+		body["context_id"] = contextID
+	case language != "":
+		body["language"] = language
+	}
+	return body
+}

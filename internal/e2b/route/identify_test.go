@@ -149,7 +149,11 @@ func TestFilesWithoutRoutingNameTheHeadersAndWhoOmitsThem(t *testing.T) {
 
 func TestThePortDecidesThePlane(t *testing.T) {
 	for port, want := range map[string]Plane{"49983": Envd, "49999": Interpreter, "50005": MCP, "3000": Port, "8888": Port, "49982": Port} {
-		got, ref := Identify(request("GET", "/health", port+"-sbx1.gw.example.test"), "")
+		path := "/health"
+		if want == MCP {
+			path = "/mcp"
+		}
+		got, ref := Identify(request("GET", path, port+"-sbx1.gw.example.test"), "")
 		require.Nil(t, ref)
 		assert.Equal(t, want, got.Plane)
 	}

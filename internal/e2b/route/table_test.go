@@ -239,7 +239,7 @@ func TestEveryOperationConstantHasARow(t *testing.T) {
 
 func TestWhatThisReleaseKeepsClosedStaysClosed(t *testing.T) {
 	closed := []Operation{
-		EnvdEnvs, MCPCall, EnvdInternal,
+		EnvdEnvs, EnvdInternal,
 		TemplateCreate, TemplateRebuild, TemplateBuild, TemplateFile, TemplateUpdate, TemplateDelete, TemplateTagAssign, TemplateTagDelete,
 		VolumeCreate, VolumeInfo, VolumeDelete, VolumeFileRead, VolumeFileWrite, VolumeDirList, VolumeDirMake, VolumePathInfo, VolumePathUpdate, VolumePathRemove,
 		SecretList, SecretInfo, SecretCreate, SecretUpdate, SecretDelete, TeamList,

@@ -12,7 +12,7 @@ export GOFLAGS := -trimpath -tags=nobadger,nomysql,nopgx
 BUILD := go build -ldflags '-s -w'
 # Packages with goroutines of their own, which are tested with the race detector.
 # (caddymodule has none, and with it all of Caddy would be compiled once more.)
-CONCURRENT := /(guard|guard/superagent|internal/(body|demo|emulator|gateway))$$
+CONCURRENT := /(guard|guard/superagent|internal/(audit|audit/store|body|demo|emulator|gateway))$$
 
 .PHONY: help
 help: ## List the targets

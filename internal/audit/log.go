@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,8 @@ type Options struct {
 const (
 	// queued bounds the records that wait for the disk.
 	queued = 8192
+	// queuedBytes bounds them by their size.
+	queuedBytes = 256 << 20
 	// batchBytes bounds what is written at once.
 	batchBytes = 4 << 20
 	// waitMax is how long Append waits for a disk that does not answer.
@@ -64,6 +67,7 @@ type Log struct {
 	failing atomic.Pointer[error] // of an asynchronous log: what keeps it from writing
 
 	written, lost, syncs, failures atomic.Uint64
+	held                           atomic.Int64 // bytes of entries that are not written yet
 
 	// The rest belongs to the writer's goroutine.
 	file       *file
@@ -156,6 +160,17 @@ func encode(r Record) (*entry, error) {
 	}
 	r.Seq, r.Prev, r.Hash, r.MAC = 0, "", "", ""
 	body, err := json.Marshal(r)
+	if err == nil && len(body) > maxLine-(4<<10) && r.Decision != nil {
+		// A line that cannot be read again is no record: the digests stand for the
+		// texts.
+		short := *r.Decision
+		short.Subjects = slices.Clone(short.Subjects)
+		for i := range short.Subjects {
+			short.Subjects[i].Text, short.Subjects[i].Cut = "", true
+		}
+		r.Decision = &short
+		body, err = json.Marshal(r)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding an audit record: %w", err)
 	}
@@ -163,15 +178,11 @@ func encode(r Record) (*entry, error) {
 }
 
 func (l *Log) put(ctx context.Context, e *entry) error {
-	select {
-	case <-l.closing:
-		return errClosed
-	case l.queue <- e:
-	default:
+	if err := l.enqueue(e); err != nil {
 		if e.wait == nil {
 			l.lost.Add(1)
 		}
-		return ErrFull
+		return err
 	}
 	if e.wait == nil {
 		return nil
@@ -192,6 +203,24 @@ func (l *Log) put(ctx context.Context, e *entry) error {
 		default:
 			return errClosed
 		}
+	}
+}
+
+func (l *Log) enqueue(e *entry) error {
+	size := int64(len(e.body))
+	if l.held.Add(size) > queuedBytes {
+		l.held.Add(-size)
+		return ErrFull
+	}
+	select {
+	case <-l.closing:
+		l.held.Add(-size)
+		return errClosed
+	case l.queue <- e:
+		return nil
+	default:
+		l.held.Add(-size)
+		return ErrFull
 	}
 }
 
@@ -291,11 +320,13 @@ func (l *Log) commit(batch []*entry) {
 	}
 	var again []*entry
 	for _, e := range batch {
-		switch {
-		case e.wait != nil:
-			e.wait <- err
-		case err != nil:
+		if err != nil && e.wait == nil {
 			again = append(again, e)
+			continue
+		}
+		l.held.Add(-int64(len(e.body)))
+		if e.wait != nil {
+			e.wait <- err
 		}
 	}
 	// What nobody waits for is tried again, as long as it is little.
@@ -306,6 +337,9 @@ func (l *Log) commit(batch []*entry) {
 }
 
 func (l *Log) lose(entries []*entry) {
+	for _, e := range entries {
+		l.held.Add(-int64(len(e.body)))
+	}
 	if n := uint64(len(entries)); n > 0 {
 		l.lost.Add(n)
 		l.opts.Load().Logger.Error("records are missing from the audit log", zap.Uint64("records", n))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -88,16 +89,19 @@ func TestRecordsAreOnDiskWhenAppendReturns(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-// slowDisk is a handle whose first Sync waits until all appends are queued.
+// slowDisk is a handle that counts its syncs; the first lasts until it is told to
+// go on.
 type slowDisk struct {
 	handle
-	syncs int
-	wait  func()
+	syncs      int
+	begun, end chan struct{}
 }
 
 func (d *slowDisk) Sync() error {
-	d.syncs++
-	d.wait()
+	if d.syncs++; d.syncs == 1 {
+		close(d.begun)
+		<-d.end
+	}
 	return d.handle.Sync()
 }
 
@@ -106,35 +110,18 @@ func TestAppendsShareSyncs(t *testing.T) {
 	const calls = 64
 	l := New(filepath.Join(t.TempDir(), "audit.jsonl"), Options{})
 	require.NoError(t, l.Start(context.Background()))
-	var started sync.WaitGroup
-	started.Add(calls)
-	disk := &slowDisk{handle: l.file.f}
-	disk.wait = func() {
-		if disk.syncs == 1 {
-			started.Wait()
-			for len(l.queue) < calls-1 { // the last have left their line and are about to queue
-				if disk.syncs > 1 {
-					return
-				}
-			}
-		}
-	}
+	disk := &slowDisk{handle: l.file.f, begun: make(chan struct{}), end: make(chan struct{})}
 	l.file.f = disk
 	var all sync.WaitGroup
-	var first sync.Once
-	ready := make(chan struct{})
+	all.Go(func() { assert.NoError(t, l.Append(context.Background(), decision("first"))) })
+	<-disk.begun
 	for i := range calls {
-		all.Go(func() {
-			if i > 0 {
-				<-ready
-			}
-			started.Done()
-			first.Do(func() { close(ready) })
-			assert.NoError(t, l.Append(context.Background(), decision(fmt.Sprint(i))))
-		})
+		all.Go(func() { assert.NoError(t, l.Append(context.Background(), decision(fmt.Sprint(i)))) })
 	}
+	require.Eventually(t, func() bool { return len(l.queue) == calls }, 10*time.Second, time.Millisecond)
+	close(disk.end)
 	all.Wait()
-	assert.LessOrEqual(t, disk.syncs, 8)
+	assert.LessOrEqual(t, disk.syncs-1, 8)
 	require.NoError(t, l.Close())
 }
 
@@ -475,4 +462,41 @@ func FuzzVerify(f *testing.F) {
 		defer l.Close()
 		_ = l.Append(context.Background(), decision("next"))
 	})
+}
+
+// A queue of large records must not take the memory of the process.
+func TestQueueIsBoundedByBytes(t *testing.T) {
+	l := New(filepath.Join(t.TempDir(), "audit.jsonl"), Options{Async: true})
+	require.NoError(t, l.Start(context.Background()))
+	release, stuck := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	l.file.f = &stuckDisk{l.file.f, func() { once.Do(func() { close(stuck); <-release }) }}
+	big := decision("big")
+	big.Decision.Subjects = []Subject{{Kind: "code", Text: strings.Repeat("x", 8<<20)}}
+	var err error
+	n := 0
+	for ; err == nil; n++ {
+		err = l.Append(context.Background(), big)
+	}
+	require.ErrorIs(t, err, ErrFull)
+	assert.InDelta(t, queuedBytes/(8<<20), n, 2)
+	<-stuck
+	close(release)
+	require.NoError(t, l.Close())
+	assert.Zero(t, l.held.Load())
+}
+
+// A line that nothing could read again would break the chain for its reader.
+func TestRecordTooLargeToReadKeepsItsDigests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := New(path, Options{})
+	big := decision("big")
+	big.Decision.Subjects = []Subject{{Kind: "code", SHA256: "abc", Text: strings.Repeat("\x00", 11<<20)}}
+	require.NoError(t, l.Append(context.Background(), big))
+	require.NoError(t, l.Close())
+	all := read(t, path)
+	assert.Equal(t, "abc", all[1].Subjects[0].SHA256)
+	assert.True(t, all[1].Subjects[0].Cut)
+	assert.NotEmpty(t, big.Decision.Subjects[0].Text)
+	assert.Empty(t, verifyOne(t, path, VerifyOptions{}).Problems)
 }

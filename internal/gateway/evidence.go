@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func (c *call) audited() bool {
 }
 
 // recordDecision writes the decision where it outlives the process.
-func (c *call) recordDecision(d audit.Decision, rulings []screened) error {
+func (c *call) recordDecision(ctx context.Context, d audit.Decision, rulings []screened) error {
 	log := c.g.cfg.Audit.Log
 	if log == nil {
 		return nil
@@ -67,7 +68,7 @@ func (c *call) recordDecision(d audit.Decision, rulings []screened) error {
 	for _, change := range c.changes {
 		d.Changed = append(d.Changed, audit.Change{Field: change.Field, To: c.texts().Short(change.To)})
 	}
-	return log.Append(c.r.Context(), audit.Record{Kind: audit.KindDecision, ID: c.id, Call: c.auditCall(), Decision: &d})
+	return log.Append(ctx, audit.Record{Kind: audit.KindDecision, ID: c.id, Call: c.auditCall(), Decision: &d})
 }
 
 // texts is how texts of this call get into records.
@@ -87,7 +88,7 @@ func (c *call) auditCall() *audit.Call {
 // mustRecord is for a call that is about to be forwarded: without a record there
 // is no call, unless the configuration says otherwise.
 func (c *call) mustRecord(d audit.Decision, rulings []screened) *refusal.Refusal {
-	err := c.recordDecision(d, rulings)
+	err := c.recordDecision(c.r.Context(), d, rulings)
 	switch {
 	case err == nil:
 		return nil

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if upstream := os.Getenv(forwardOnceEnv); upstream != "" {
 		os.Exit(forwardOnce(upstream))
 	}
+	if given := os.Getenv(serveAuditedEnv); given != "" {
+		os.Exit(serveAudited(given))
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -52,7 +53,7 @@ func (c *call) recordLate(s screened) *refusal.Refusal {
 	c.log(levelOf(decision), decision, []screened{s})
 	if !s.ruling.Allow {
 		d := audit.Decision{Decision: decision, Reason: c.texts().Short(s.ruling.Reason), Late: true}
-		if err := c.recordDecision(d, []screened{s}); err != nil {
+		if err := c.recordDecision(context.WithoutCancel(c.r.Context()), d, []screened{s}); err != nil {
 			c.unrecorded(err)
 		}
 		return refuseRuling(s.ruling)
@@ -86,7 +87,7 @@ func (c *call) recordRefusal(ref *refusal.Refusal) {
 		if ref.Err != nil {
 			d.Cause = c.texts().Short(ref.Err.Error())
 		}
-		if err := c.recordDecision(d, c.rulings); err != nil {
+		if err := c.recordDecision(context.WithoutCancel(c.r.Context()), d, c.rulings); err != nil {
 			c.unrecorded(err)
 		}
 	}

@@ -112,6 +112,9 @@ func (c *call) readBack(id string, terms control.Terms) error {
 	}
 }
 
+// endedByVerify is who ended such a sandbox, on record.
+const endedByVerify = "verify"
+
 // endSandbox kills a sandbox, or pauses one that was paused before, and reports
 // whether it is confirmed. If it is not, it is tried again behind the call.
 func (c *call) endSandbox(id string, pause bool) bool {
@@ -133,6 +136,7 @@ func (c *call) endSandbox(id string, pause bool) bool {
 	}
 	err := try()
 	if err == nil {
+		c.g.recordTeardown(id, c.client, endedByVerify, nil)
 		return true
 	}
 	go func() {
@@ -140,6 +144,7 @@ func (c *call) endSandbox(id string, pause bool) bool {
 			time.Sleep(wait)
 			err = try()
 		}
+		c.g.recordTeardown(id, c.client, endedByVerify, err)
 		if err != nil {
 			c.g.log.Error("could not end a sandbox that is not what was asked for; it runs until its lifetime ends",
 				zap.String("request_id", c.id), zap.String("sandbox", id), zap.Error(err))

@@ -57,6 +57,12 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		network     blocked | allow <preset|host|address|cidr...> | allow internet
 //		verify      on|off
 //		templates   <id...>
+//		builds {
+//			from_image    <image...>
+//			from_template <id...>
+//			cpu           <n>
+//			memory        <size>
+//		}
 //		ports       <port|first-last...>
 //		pty         guard|deny
 //		persistence deny | allow [pause] [snapshot] [fork]

@@ -46,6 +46,7 @@ func options(h *Handler) []option {
 		{name: "redact", syntax: "known | all | off", set: h.parseRedact, fallback: redactKnown,
 			doc: "What is hidden in output, text files and answers: the secrets the gateway knows (keys, tokens, those in environments clients give), also what has a well-known secret's format, or nothing. Logs and the audit are masked in any case."},
 		{name: "templates", syntax: "ID…", set: h.parseTemplates, fallback: "whatever the key may use", doc: "The templates that may be started."},
+		{name: "builds", syntax: "{ … }", set: h.parseBuilds, doc: "What clients may build templates from; without it they build none.", block: buildOptions(new(Builds))},
 		{name: "ports", syntax: "PORT… | FIRST-LAST…", set: h.parsePorts, fallback: "none",
 			doc: "Sandbox ports that may be reached besides E2B's own. 8888 (Jupyter without a token) only if named alone."},
 		{name: "pty", syntax: "guard | deny", set: h.parsePTY, fallback: ptyGuard,

@@ -170,7 +170,7 @@ func wrap(option string, err error) error {
 // policy is what is enforced, with the defaults of the profile.
 func (h *Handler) policy() (policy.Policy, error) {
 	limits, err1 := h.limits()
-	p := policy.Policy{Limits: limits, Templates: policy.Templates{Allow: h.Templates}}
+	p := policy.Policy{Limits: limits, Templates: policy.Templates{Allow: h.Templates}, Builds: h.Builds.policy()}
 	var err2, err3, err4 error
 	if h.Network != nil && len(h.Network.Allow) > 0 {
 		p.Network, err2 = policy.ParseNetwork(append([]string{"allow"}, h.Network.Allow...))
@@ -181,7 +181,7 @@ func (h *Handler) policy() (policy.Policy, error) {
 	if h.Persistence != nil && len(h.Persistence.Allow) > 0 {
 		p.Persistence, err4 = policy.ParsePersistence(append([]string{"allow"}, h.Persistence.Allow...))
 	}
-	return p, errors.Join(err1, err2, err3, err4)
+	return p, errors.Join(err1, err2, err3, err4, h.Builds.validate())
 }
 
 func (h *Handler) limits() (policy.Limits, error) {

@@ -108,6 +108,9 @@ type Handler struct {
 	// whatever the key may use.
 	Templates []string `json:"templates,omitempty"`
 
+	// Builds is what clients may build templates from. Default: they build none.
+	Builds *Builds `json:"builds,omitempty"`
+
 	// Ports lists the sandbox ports that may be reached, each "3000" or
 	// "8000-8100". Default: none besides E2B's own services. Port 8888, a Jupyter
 	// server without a token, is opened only by naming it alone.

@@ -82,11 +82,18 @@ func (a *analysis) code(language, text string) {
 
 	a.language = langs[0]
 
+	// A step of a template build runs in the build's own machine, and makes the
+	// image what it will be.
+	var flags effect.Flag
+	if a.subject.Kind == guard.KindBuild {
+		flags = effect.FlagElsewhere | effect.FlagImage
+	}
+
 	for _, l := range langs {
-		a.run(l, effect.Const(n.text), position{}, 0, 0)
+		a.run(l, effect.Const(n.text), position{}, flags, 0)
 
 		if n.other != "" {
-			a.run(l, effect.Const(n.other), position{offset: -1, span: effect.Span{End: len(text)}}, 0, 0)
+			a.run(l, effect.Const(n.other), position{offset: -1, span: effect.Span{End: len(text)}}, flags, 0)
 		}
 	}
 }

@@ -160,7 +160,10 @@ func (c *call) identifyByKey() *refusal.Refusal {
 func (c *call) checkOpen() *refusal.Refusal {
 	row := c.target.Row
 	if row.Default != route.Deny {
-		return nil
+		if c.op.open == nil {
+			return nil
+		}
+		return c.op.open(c.g.cfg.Policy)
 	}
 	return refusal.New(refusal.CodeDenied, "e2bguard does not allow "+string(row.Operation)+": "+row.Why+". Do not retry by another route.")
 }

@@ -62,6 +62,9 @@ func (c *call) enforceControl() *refusal.Refusal {
 		if ref := c.msg.(controlMessage).Stamp(c.client); ref != nil {
 			return ref
 		}
+		if ref := c.settleNames(&p); ref != nil {
+			return ref
+		}
 	}
 	changes, ref := c.msg.(controlMessage).Enforce(p)
 	c.changes = append(c.changes, changes...)

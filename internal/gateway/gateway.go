@@ -149,6 +149,7 @@ func (c Config) validate() error {
 			}
 		}
 	}
+	problems = append(problems, c.Policy.Builds.Validate(), c.clientsShareNames())
 	return errors.Join(problems...)
 }
 

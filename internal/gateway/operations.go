@@ -6,6 +6,7 @@ import (
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
+	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
 // operation is what the gateway does with one row of the route table, step by
@@ -30,6 +31,9 @@ type operation struct {
 	// narrow makes a call be about the client's own sandboxes, in vault mode. Rows
 	// whose path names a sandbox need none.
 	narrow func(*call) *refusal.Refusal
+	// open refuses an operation that an option closes, before anything is read;
+	// nil where that takes the message.
+	open func(policy.Policy) *refusal.Refusal
 }
 
 // operations has an entry for every row that is not simply passed or refused.
@@ -57,7 +61,7 @@ var operations = map[route.Operation]operation{
 		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).uncountSandbox,
 	},
 	route.SandboxSnapshot: {
-		enforced: "persistence",
+		enforced: "persistence, with client keys the name",
 		read:     (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.SandboxTimeout: {
@@ -75,7 +79,22 @@ var operations = map[route.Operation]operation{
 		narrow: (*call).narrowList, vaultFilter: (*call).filterSandboxes,
 	},
 	route.SandboxMetricsList: {filtered: "with client keys: the client's own sandboxes", vaultFilter: (*call).filterMetrics},
-	route.SnapshotList:       {enforced: "with client keys: a sandbox of the client's own", narrow: (*call).narrowSnapshots},
+	route.TemplateCreate: {
+		enforced: "name, processors, memory", open: buildsOpen,
+		read: (*call).readControl, enforce: (*call).enforceControl,
+	},
+	route.TemplateBuild: {
+		sees: "commands of the steps, one by one and joined, start and ready command, environment variables that are code", enforced: "image or template it is built from",
+		open: buildsOpen, narrow: (*call).settleTemplate,
+		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+	},
+	route.TemplateTagAssign:   {enforced: "name", open: buildsOpen, read: (*call).readControl, enforce: (*call).enforceControl},
+	route.TemplateTagDelete:   {enforced: "name", open: buildsOpen, read: (*call).readControl, enforce: (*call).enforceControl},
+	route.TemplateDelete:      {enforced: "with client keys: the client's own templates and snapshots", open: deleteOpen, narrow: (*call).settleTemplate},
+	route.TemplateBuildStatus: {enforced: "with client keys: the client's own templates", narrow: (*call).settleTemplate},
+	route.TemplateBuildLogs:   {enforced: "with client keys: the client's own templates", narrow: (*call).settleTemplate},
+	route.TemplateList:        {filtered: "with client keys: no templates of other clients", vaultFilter: (*call).filterTemplates},
+	route.SnapshotList:        {enforced: "with client keys: a sandbox of the client's own", narrow: (*call).narrowSnapshots},
 	route.SandboxNetwork: {
 		enforced: "network",
 		read:     (*call).readControl, enforce: (*call).enforceControl,

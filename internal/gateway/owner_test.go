@@ -157,7 +157,7 @@ func TestMetricsShowOwnSandboxes(t *testing.T) {
 func TestSnapshotsAreListedForAnOwnSandbox(t *testing.T) {
 	v := newVaultHouse(t, newEmulator(t), func(cfg *Config) { cfg.Policy.Persistence.Snapshot = true })
 	sb := v.create(t, keyA, `{"templateID":"base"}`)
-	got := v.do(t, "POST", "/sandboxes/"+sb.ID+"/snapshots", headers("X-API-KEY", keyA), strings.NewReader(`{"name":"mine"}`))
+	got := v.do(t, "POST", "/sandboxes/"+sb.ID+"/snapshots", headers("X-API-KEY", keyA), strings.NewReader(`{"name":"team-a-mine"}`))
 	require.Equal(t, 201, got.Status, got.Body)
 	got = v.do(t, "GET", "/snapshots?sandboxID="+sb.ID+"-6532622b", headers("X-API-KEY", keyA), nil)
 	require.Equal(t, 200, got.Status, got.Body)

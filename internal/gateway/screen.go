@@ -83,6 +83,9 @@ func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 
 func (c *call) ask(ctx context.Context, s guard.Subject) (res screened) {
 	s.Labels = c.labels(s.Labels)
+	if s.Kind == guard.KindBuild {
+		delete(s.Labels, guard.LabelNetwork) // a build has a network of its own
+	}
 	res.subject = s
 	defer func() { // it may run on a goroutine of its own, where nobody else recovers
 		if p := recover(); p != nil {

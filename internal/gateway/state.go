@@ -35,6 +35,8 @@ type State struct {
 	// files are the files of the sandboxes that came through the gateway.
 	files *fileMemory
 	usage *lru.Cache[string, *usage]
+	// templates are the owners of templates, by id or name.
+	templates *lru.Cache[string, templateOwner]
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -69,6 +71,7 @@ func NewState() *State {
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
+		templates: newCache[string, templateOwner](sandboxesKept),
 	}
 }
 

@@ -16,6 +16,7 @@ type Policy struct {
 	Limits      Limits
 	Network     Network
 	Templates   Templates
+	Builds      Builds
 	Ports       Ports
 	Persistence Persistence
 }

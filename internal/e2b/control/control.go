@@ -28,6 +28,15 @@ type Message interface {
 	// it; the client can neither write nor read the stamp. It does nothing to
 	// other operations.
 	Stamp(owner string) *refusal.Refusal
+	// Names are the templates or snapshots that the call makes or names anew, and
+	// Source is the one it starts from; both as the client wrote them. SetName
+	// names what the client left without a name.
+	Names() []string
+	SetName(name string)
+	// NeedsName reports whether E2B would make up a name that nobody could tell
+	// the maker by.
+	NeedsName() bool
+	Source() string
 	// Sandboxes is how many sandboxes the call starts or wakes at most.
 	Sandboxes() int
 	// Terms is what the sandboxes that the call makes must report, after Enforce.
@@ -45,7 +54,14 @@ type spec struct {
 	// optional: E2B takes an absent body for an empty object.
 	optional bool
 	// count names the field that says how many sandboxes are made; "" for one.
-	count    string
+	count string
+	// names are the fields that name what is made, source the one that names what
+	// it is made from.
+	names  []string
+	source string
+	// closed refuses fields that are not known: a build would run what they say.
+	closed   bool
+	prepare  func(*message) *refusal.Refusal
 	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
 	subjects func(*message) []guard.Subject
 	stamp    func(*message, string) *refusal.Refusal
@@ -60,15 +76,19 @@ const createV2 = "/v2/sandboxes"
 const connectV2 = "/v2/sandboxes/{sandboxID}/connect"
 
 var specs = map[route.Operation]spec{
-	route.SandboxCreate:   {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp},
-	route.SandboxConnect:  {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
-	route.SandboxResume:   {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
-	route.SandboxFork:     {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, count: "count", enforce: (*message).enforceFork},
-	route.SandboxPause:    {fields: []field{{"memory", boolean}}, optional: true, enforce: (*message).enforcePause},
-	route.SandboxSnapshot: {fields: []field{{"name", text}}, optional: true, enforce: (*message).enforceSnapshot},
-	route.SandboxTimeout:  {fields: []field{{"timeout", integer}}, enforce: (*message).enforceSetTimeout},
-	route.SandboxRefresh:  {fields: []field{{"duration", integer}}, optional: true, enforce: (*message).enforceRefresh},
-	route.SandboxNetwork:  {fields: networkUpdateFields, enforce: (*message).enforceNetworkUpdate},
+	route.SandboxCreate:     {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp, source: "templateID"},
+	route.SandboxConnect:    {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
+	route.SandboxResume:     {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
+	route.SandboxFork:       {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, count: "count", enforce: (*message).enforceFork},
+	route.SandboxPause:      {fields: []field{{"memory", boolean}}, optional: true, enforce: (*message).enforcePause},
+	route.SandboxSnapshot:   {fields: []field{{"name", text}}, optional: true, names: []string{"name"}, enforce: (*message).enforceSnapshot},
+	route.SandboxTimeout:    {fields: []field{{"timeout", integer}}, enforce: (*message).enforceSetTimeout},
+	route.SandboxRefresh:    {fields: []field{{"duration", integer}}, optional: true, enforce: (*message).enforceRefresh},
+	route.SandboxNetwork:    {fields: networkUpdateFields, enforce: (*message).enforceNetworkUpdate},
+	route.TemplateCreate:    {fields: templateFields, closed: true, names: []string{"name", "alias"}, enforce: (*message).enforceTemplate},
+	route.TemplateBuild:     {fields: buildFields, closed: true, source: "fromTemplate", prepare: (*message).readSteps, subjects: (*message).buildSubjects, enforce: (*message).enforceBuild},
+	route.TemplateTagAssign: {fields: []field{{"target", text}, {"tags", texts}}, closed: true, names: []string{"target"}, enforce: (*message).enforceTags},
+	route.TemplateTagDelete: {fields: []field{{"name", text}, {"tags", texts}}, closed: true, names: []string{"name"}, enforce: (*message).enforceTags},
 }
 
 // Reads reports whether Decode knows the operation; the body of any other
@@ -101,6 +121,16 @@ func Decode(t route.Target, body []byte) (Message, *refusal.Refusal) {
 	if err := check(object, s.fields, ""); err != nil {
 		return nil, invalid(err)
 	}
+	if s.closed {
+		if err := checkKnown(object, s.fields, ""); err != nil {
+			return nil, invalid(err)
+		}
+	}
+	if s.prepare != nil {
+		if ref := s.prepare(m); ref != nil {
+			return nil, ref
+		}
+	}
 	return m, nil
 }
 
@@ -110,6 +140,7 @@ type message struct {
 	object *strictjson.Object
 	absent bool
 	v2     bool
+	steps  []step // of a build
 }
 
 func (m *message) Subjects() []guard.Subject {

@@ -345,7 +345,7 @@ func TestNetworkUpdateNeverOpens(t *testing.T) {
 
 func TestEveryGuardedRowOfTheControlPlaneIsRead(t *testing.T) {
 	for _, row := range route.Table() {
-		if row.Plane == route.Control {
+		if row.Plane == route.Control && row.Operation != route.TemplateDelete { // which has no body
 			assert.Equal(t, row.Default == route.Guard, Reads(row.Operation), row.Operation)
 		}
 	}

@@ -57,6 +57,16 @@ func check(o *strictjson.Object, fields []field, path string) error {
 	return nil
 }
 
+// checkKnown refuses fields that are not among the known ones.
+func checkKnown(o *strictjson.Object, fields []field, path string) error {
+	for _, key := range o.Keys() {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == key }) {
+			return fmt.Errorf("the field %q is none that e2bguard knows here, so it cannot tell what it does; leave it out", path+shorten(key))
+		}
+	}
+	return nil
+}
+
 func checkKind(value any, k kind, path string) error {
 	wrong := func(want string) error {
 		return fmt.Errorf("the field %q is %s; send %s", path, strictjson.TypeName(value), want)

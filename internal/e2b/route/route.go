@@ -67,6 +67,9 @@ type Row struct {
 	Why string
 }
 
+// ParamTemplate is the key of Target.Params that names a template.
+const ParamTemplate = "templateID"
+
 // Target is the one interpretation of where a request goes, made once by
 // Identify. Later steps and the upstream see these values, never the client's
 // raw host or headers.

@@ -9,6 +9,8 @@ const (
 	account      = "it changes the E2B account, not a sandbox; use E2B's own dashboard or API for it"
 	internalOnly = "only E2B's own orchestrator may call it, never a client"
 	byPolicy     = "decided by the option persistence"
+	byBuilds     = "decided by the option builds"
+	pushed       = "the image of such a build is pushed to E2B's registry, past the gateway; build with Template.build of a current SDK, which sends its steps"
 	readsOnly    = "reads only, and what it shows belongs to the account's key"
 	toClient     = "only carries what the server says to the client"
 	preflight    = "a browser's preflight: no body, no credentials, no effect"
@@ -58,18 +60,18 @@ var templateRows = []Row{
 	{Control, "GET", "/templates/{templateID}/builds/{buildID}/status", TemplateBuildStatus, Allow, readsOnly},
 	{Control, "GET", "/templates/{templateID}/builds/{buildID}/logs", TemplateBuildLogs, Allow, readsOnly},
 
-	{Control, "POST", "/v3/templates", TemplateCreate, Deny, later},
-	{Control, "POST", "/v2/templates", TemplateCreate, Deny, later},
-	{Control, "POST", "/templates", TemplateCreate, Deny, later},
-	{Control, "POST", "/templates/{templateID}", TemplateRebuild, Deny, later},
-	{Control, "POST", "/templates/{templateID}/builds/{buildID}", TemplateBuild, Deny, later},
-	{Control, "POST", "/v2/templates/{templateID}/builds/{buildID}", TemplateBuild, Deny, later},
+	{Control, "POST", "/v3/templates", TemplateCreate, Guard, byBuilds},
+	{Control, "POST", "/v2/templates", TemplateCreate, Guard, byBuilds},
+	{Control, "POST", "/templates", TemplateCreatePushed, Deny, pushed},
+	{Control, "POST", "/templates/{templateID}", TemplateRebuild, Deny, pushed},
+	{Control, "POST", "/templates/{templateID}/builds/{buildID}", TemplateBuildPushed, Deny, pushed},
+	{Control, "POST", "/v2/templates/{templateID}/builds/{buildID}", TemplateBuild, Guard, byBuilds},
 	{Control, "GET", "/templates/{templateID}/files/{hash}", TemplateFile, Deny, "its answer is a URL that takes build files past the gateway; " + later},
 	{Control, "PATCH", "/templates/{templateID}", TemplateUpdate, Deny, account},
 	{Control, "PATCH", "/v2/templates/{templateID}", TemplateUpdate, Deny, account},
-	{Control, "DELETE", "/templates/{templateID}", TemplateDelete, Deny, "it deletes a template or snapshot for everyone on the account; " + later},
-	{Control, "POST", "/templates/tags", TemplateTagAssign, Deny, account},
-	{Control, "DELETE", "/templates/tags", TemplateTagDelete, Deny, account},
+	{Control, "DELETE", "/templates/{templateID}", TemplateDelete, Guard, "decided by the options builds and persistence"},
+	{Control, "POST", "/templates/tags", TemplateTagAssign, Guard, byBuilds},
+	{Control, "DELETE", "/templates/tags", TemplateTagDelete, Guard, byBuilds},
 }
 
 var volumeRows = []Row{

@@ -240,7 +240,7 @@ func TestEveryOperationConstantHasARow(t *testing.T) {
 func TestWhatThisReleaseKeepsClosedStaysClosed(t *testing.T) {
 	closed := []Operation{
 		EnvdEnvs, EnvdInternal,
-		TemplateCreate, TemplateRebuild, TemplateBuild, TemplateFile, TemplateUpdate, TemplateDelete, TemplateTagAssign, TemplateTagDelete,
+		TemplateCreatePushed, TemplateRebuild, TemplateBuildPushed, TemplateFile, TemplateUpdate,
 		VolumeCreate, VolumeInfo, VolumeDelete, VolumeFileRead, VolumeFileWrite, VolumeDirList, VolumeDirMake, VolumePathInfo, VolumePathUpdate, VolumePathRemove,
 		SecretList, SecretInfo, SecretCreate, SecretUpdate, SecretDelete, TeamList,
 		APIKeyList, APIKeyCreate, APIKeyUpdate, APIKeyDelete, AccessTokenCreate, AccessTokenDelete,

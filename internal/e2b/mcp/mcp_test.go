@@ -211,22 +211,25 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		var server struct {
-			Method string `json:"method"`
-			Params struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			} `json:"params"`
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
 		}
 		encoded, err := b.Encode()
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(encoded, &server))
 		require.Equal(t, b.messages[0].method, server.Method)
 		subjects, ref := b.Subjects()
-		if ref == nil && server.Method == methodToolCall {
-			require.Equal(t, server.Params.Name, subjects[0].Target)
-			if len(server.Params.Arguments) > 0 && string(server.Params.Arguments) != "null" {
-				require.JSONEq(t, string(server.Params.Arguments), subjects[0].Text)
-			}
+		if ref != nil || server.Method != methodToolCall {
+			return
+		}
+		var params struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		require.NoError(t, json.Unmarshal(server.Params, &params))
+		require.Equal(t, params.Name, subjects[0].Target)
+		if len(params.Arguments) > 0 && string(params.Arguments) != "null" {
+			require.Equal(t, string(params.Arguments), subjects[0].Text)
 		}
 	})
 }

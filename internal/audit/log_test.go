@@ -1,8 +1,8 @@
 package audit
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -451,16 +451,31 @@ func FuzzVerify(f *testing.F) {
 	f.Add(two[:len(two)-10])
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "audit.jsonl")
-		require.NoError(t, os.WriteFile(path, data, 0o600))
-		reports, err := Verify([]string{path}, VerifyOptions{})
+		var whole []Record
+		unread, size, err := Read(bytes.NewReader(data), func(r Record, line []byte) bool {
+			whole = append(whole, r)
+			require.True(t, bytes.HasSuffix(line, []byte(`"}`)))
+			return true
+		})
 		require.NoError(t, err)
-		_, err = json.Marshal(reports)
-		require.NoError(t, err)
-		// Whatever is there, a log can be gone on with and keeps what verified.
-		l := New(path, Options{})
-		defer l.Close()
-		_ = l.Append(context.Background(), decision("next"))
+		require.LessOrEqual(t, size, int64(len(data)))
+
+		v := &verifier{report: ChainReport{Chain: s.Chain}, files: []part{{"audit.jsonl", 1}}, removed: map[uint64]string{}}
+		for in := newLines(bytes.NewReader(data)); ; {
+			line, err := in.next()
+			if err != nil {
+				break
+			}
+			v.record("audit.jsonl", in.n, line)
+		}
+		v.begin()
+		v.end()
+		if len(v.report.Problems) == 0 { // then it is a chain from its beginning, and all of it could be read
+			require.LessOrEqual(t, unread, 1, "an incomplete last line")
+			for i, r := range whole {
+				require.EqualValues(t, i+1, r.Seq)
+			}
+		}
 	})
 }
 

@@ -142,3 +142,19 @@ func jsonNames(t reflect.Type) []string {
 	}
 	return names
 }
+
+func TestSchemaNamesTheGuardsKinds(t *testing.T) {
+	var doc struct {
+		Defs struct {
+			Subject struct {
+				Properties struct {
+					Kind struct {
+						Enum []guard.Kind `json:"enum"`
+					} `json:"kind"`
+				} `json:"properties"`
+			} `json:"subject"`
+		} `json:"$defs"`
+	}
+	require.NoError(t, json.Unmarshal(Schema, &doc))
+	assert.Equal(t, guard.Kinds(), doc.Defs.Subject.Properties.Kind.Enum)
+}

@@ -108,17 +108,13 @@ describe('a terminal', () => {
   })
 
   it('does not run a harmful line, however it is typed', async () => {
-    const terminal = await open(sandbox)
     for (const keys of [[`${theft}\r`], [...theft, '\n'], [`true\r${theft}\r`], [`x${theft}\x01\x1b[3~\r`], [`${theft} \t`, '\r'], [`\x1b[200~${theft}\x1b[201~`, '\r']]) {
+      const terminal = await open(sandbox)
       for (const key of keys.slice(0, -1)) await terminal.type(key)
       const error = await rejection(terminal.type(keys.at(-1)))
       assertRefusal(error.message, /permission_denied/, /out of the sandbox/)
-      await terminal.type('\x03')
-      await terminal.shows('here> ')
+      await terminal.handle.kill()
     }
-    await terminal.type('echo still here\r')
-    await terminal.shows('\rstill here\r\n')
-    await terminal.handle.kill()
   })
 
   it('runs a Python prompt, judged as Python', async () => {

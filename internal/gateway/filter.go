@@ -254,7 +254,7 @@ func (c *call) filterWatch(resp *http.Response) error {
 	return c.filterRPCStream(resp, envd.StreamLimits{RequestID: c.id}, nil, nil)
 }
 
-func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, observer relay.Observer, onEvent func(envd.Event)) error {
+func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, watcher relay.Observer, onEvent func(envd.Event)) error {
 	enc := c.msg.(*envd.Message).Encoding
 	if !envd.IsStream(resp.StatusCode, resp.Header, enc) {
 		return nil
@@ -263,7 +263,8 @@ func (c *call) filterRPCStream(resp *http.Response, limits envd.StreamLimits, ob
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	f := envd.NewStreamFilter(silent, enc, limits, onEvent)
 	f.Hide(c.hiding())
-	f.Observe(relay.Both(c.observer(), observer))
+	f.Observe(c.observer())
+	f.Watch(watcher)
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	if c.tree != nil && c.deadline.Timeout > 0 {
 		silent.within(c.deadline.Timeout+deadlineGrace-time.Since(c.started), func() { f.Cut(c.refuseOverdue()) })

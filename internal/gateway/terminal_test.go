@@ -32,10 +32,14 @@ func terminalStart() *processpb.StartRequest {
 	}
 }
 
-func openTerminal(t *testing.T, s *estate) *tty {
+func openTerminal(t *testing.T, s *estate, env ...string) *tty {
 	t.Helper()
+	start := terminalStart()
+	for i := 0; i+1 < len(env); i += 2 {
+		start.Process.Envs[env[i]] = env[i+1]
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, s.gateway, "Start", terminalStart())
+	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, s.gateway, "Start", start)
 	stream, err := client.CallServerStream(ctx, req)
 	require.NoError(t, err)
 	require.True(t, stream.Receive(), stream.Err())
@@ -127,10 +131,8 @@ func TestAHarmfulLineIsNotRun(t *testing.T) {
 			err := l.types(keys[len(keys)-1])
 			require.Equal(t, connect.CodePermissionDenied, connect.CodeOf(err), "%v", err)
 			require.Contains(t, err.Error(), "Blocked by policy")
-			require.NoError(t, l.types("\x03"))
-			l.shows(t, "$ ")
-			require.NoError(t, l.types("test -e made || echo nothing was run\r"))
-			l.shows(t, "\rnothing was run\r\n")
+			ran := l.run(t.Context(), l.direct, shell("test -e made || echo nothing was run"))
+			require.Equal(t, "nothing was run\n", ran.output)
 		})
 	}
 }
@@ -145,10 +147,6 @@ func TestAREPLOnATerminalIsJudgedInItsLanguage(t *testing.T) {
 	l.shows(t, "42\r\n")
 	l.shows(t, ">>> ")
 	require.ErrorContains(t, l.types("o.getenv('evil')\r"), "Blocked by policy")
-	require.NoError(t, l.types("\x03"))
-	l.shows(t, ">>> ")
-	require.NoError(t, l.types("exit()\r"))
-	l.shows(t, "$ ")
 }
 
 func TestWithoutItsOutputAnUnknownLineIsRefused(t *testing.T) {
@@ -177,6 +175,19 @@ func TestPasswordsTypedIntoATerminalAreNotLogged(t *testing.T) {
 	subjects := fmt.Sprint(last[len(last)-1].ContextMap()["subjects"])
 	require.Contains(t, subjects, "input")
 	require.NotContains(t, subjects, "sha256")
+}
+
+// TestALineWithASecretIsTypedAgainAsItIs, although the client sees it hidden.
+func TestALineWithASecretIsTypedAgainAsItIs(t *testing.T) {
+	secret := "sk-0123456789abcdef0123456789abcdef"
+	l := openTerminal(t, newEstate(t, func(cfg *Config) { cfg.Redact = RedactKnown }), "TOKEN", secret)
+	require.NoError(t, l.types("x="+secret+"; echo ${#x}\r"))
+	l.shows(t, "\r35\r\n")
+	l.shows(t, "$ ")
+	require.NoError(t, l.types("\x1b[A\r"))
+	l.shows(t, "\r35\r\n")
+	require.NoError(t, l.types("echo ${#x}${#x}\r"))
+	l.shows(t, "\r3535\r\n")
 }
 
 func TestTerminalsCanBeDenied(t *testing.T) {

@@ -78,7 +78,8 @@ type StreamFilter struct {
 	ended   bool  // an end-of-stream frame has passed
 	output  atomic.Int64
 
-	observer relay.Observer
+	observer relay.Observer // sees what passes
+	watcher  relay.Observer // sees what came
 	scratch  []byte
 	hider    *hider // nil if nothing is to be hidden
 	next     edit   // what Scan stopped before
@@ -106,6 +107,10 @@ func NewStreamFilter(body io.ReadCloser, enc Encoding, lim StreamLimits, onEvent
 // Observe shows what the process writes to the observer. It must be called before
 // the first Read.
 func (f *StreamFilter) Observe(o relay.Observer) { f.observer = o }
+
+// Watch shows what the process writes to the observer as it came, secrets and all.
+// It must be called before the first Read.
+func (f *StreamFilter) Watch(o relay.Observer) { f.watcher = o }
 
 // OutputBytes is how many bytes of output have passed.
 func (f *StreamFilter) OutputBytes() int64 { return f.output.Load() }
@@ -222,8 +227,9 @@ func (f *frames) inspect(shown []byte, size int64) (ok bool, instead []byte) {
 			return false, nil
 		}
 		f.output.Add(p.size)
+		f.show(f.watcher, p)
 		if f.hider == nil {
-			f.show(p)
+			f.show(f.observer, p)
 			return true, nil
 		}
 		return f.hide(p)
@@ -272,15 +278,15 @@ func (f *frames) observe(to relay.Output, piece []byte) {
 	}
 }
 
-// show shows a frame's output to the observer, in pieces no larger than the
+// show shows a frame's output to an observer, which may be nil, in pieces no larger than the
 // scratch space they are decoded in.
-func (f *frames) show(p peeked) {
+func (f *frames) show(to relay.Observer, p peeked) {
 	switch {
-	case f.observer == nil:
+	case to == nil:
 	case p.data == nil:
-		f.observer.Missed(p.to, p.size)
+		to.Missed(p.to, p.size)
 	case f.codec == Proto:
-		f.observer.Output(p.to, p.data)
+		to.Output(p.to, p.data)
 	default:
 		if f.scratch == nil {
 			f.scratch = make([]byte, 3<<10)
@@ -289,10 +295,10 @@ func (f *frames) show(p peeked) {
 		for rest := p.data; len(rest) > 0; {
 			n, err := base64.StdEncoding.Decode(f.scratch, rest[:min(piece, len(rest))])
 			if err != nil {
-				f.observer.Missed(p.to, int64(len(rest))*3/4)
+				to.Missed(p.to, int64(len(rest))*3/4)
 				return
 			}
-			f.observer.Output(p.to, f.scratch[:n])
+			to.Output(p.to, f.scratch[:n])
 			rest = rest[min(piece, len(rest)):]
 		}
 	}

@@ -18,28 +18,3 @@ type Observer interface {
 	// Missed says that about n bytes passed that could not be shown.
 	Missed(to Output, n int64)
 }
-
-// Both shows what a program writes to two observers. Either may be nil.
-func Both(a, b Observer) Observer {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return both{a, b}
-}
-
-type both [2]Observer
-
-// Output implements Observer.
-func (o both) Output(to Output, piece []byte) {
-	o[0].Output(to, piece)
-	o[1].Output(to, piece)
-}
-
-// Missed implements Observer.
-func (o both) Missed(to Output, n int64) {
-	o[0].Missed(to, n)
-	o[1].Missed(to, n)
-}

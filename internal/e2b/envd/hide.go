@@ -14,7 +14,7 @@ type hider struct {
 	set     *redact.Set
 	streams [relay.PTY + 1]*redact.Stream
 	decoded []byte
-	frames  []byte // what it returned last
+	frames  []byte // what it returned last, never nil
 }
 
 // Hide replaces the secrets of a set in what the process writes, and in the error
@@ -23,7 +23,7 @@ func (f *StreamFilter) Hide(set *redact.Set) {
 	if set.Empty() {
 		return
 	}
-	f.hider = &hider{codec: f.codec, set: set}
+	f.hider = &hider{codec: f.codec, set: set, frames: []byte{}}
 	for to := range f.hider.streams {
 		f.hider.streams[to] = redact.NewStream(set)
 	}

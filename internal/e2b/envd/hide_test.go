@@ -99,6 +99,19 @@ func TestStreamHidesSecretsSplitOverFrames(t *testing.T) {
 	}
 }
 
+func TestStreamHidesASecretThatComesByteByByte(t *testing.T) {
+	for _, c := range []Codec{JSON, Proto} {
+		var in strings.Builder
+		for i := range len(planted) {
+			in.WriteString(outputEvent(t, c, planted[i:i+1]))
+		}
+		out, _, err := hidden(t, c, plantedSet, strings.NewReader(in.String()+frameOf(2, "{}")))
+		require.NoError(t, err)
+		texts, _ := outputs(t, c, out)
+		assert.Equal(t, planted[:3]+"<secret:known>", texts[relay.Stdout])
+	}
+}
+
 func TestStreamWithHarmlessOutputPassesByteForByte(t *testing.T) {
 	for _, c := range []Codec{JSON, Proto} {
 		in := startEvent(t, c, 7) + outputEvent(t, c, "sk_") + outputEvent(t, c, "") + dataEvent(t, c, relay.PTY, "\x1b[1m\xff\x00") +

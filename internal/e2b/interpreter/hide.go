@@ -21,7 +21,7 @@ type hider struct {
 	printed [relay.Stderr + 1]*redact.Stream
 	observe func(to relay.Output, piece []byte)
 
-	out, decoded []byte
+	out, decoded []byte // out is never nil
 	changed      bool
 	single       *redact.Stream // of strings that stand alone
 
@@ -45,7 +45,7 @@ type text struct {
 }
 
 func newHider(set *redact.Set, observe func(relay.Output, []byte)) *hider {
-	h := &hider{set: set, observe: observe, single: redact.NewStream(set)}
+	h := &hider{set: set, observe: observe, out: []byte{}, single: redact.NewStream(set)}
 	for to := range h.printed {
 		h.printed[to] = redact.NewStream(set)
 	}

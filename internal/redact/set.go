@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// A long text is looked at in steps of stride bytes: whatever starts in a step has
+// one of its first grams at the step's last byte. For that, the first wide bytes of
+// every secret must be known and unbroken.
+const (
+	stride = gram
+	wide   = gram + stride - 1
+)
+
 // gram is how many bytes of a secret tell where one may start: a stream may give
 // away fewer of them than that, so this is also from where on a secret is held
 // back.
@@ -15,11 +23,27 @@ const gram = 4
 // Masker knows too, and, if asked for, those of formats with a fixed prefix. It is
 // immutable and safe for concurrent use.
 //
-// The search looks at four bytes at a time: a bitmap tells nearly all places where
+// The search looks at four bytes at a time: bitmaps tell nearly all places where
 // nothing starts, a table what may start at the others.
 type Set struct {
-	grams  [1 << 16 / 64]uint64
-	starts map[uint32][]start
+	first bitmap // the first gram of each secret
+	early bitmap // the grams that start in its first stride bytes
+	// byStride says that early is complete.
+	byStride bool
+	starts   map[uint32][]start
+}
+
+// bitmap is a set of grams, with some more that share their bits.
+type bitmap [1 << 16 / 64]uint64
+
+func (m *bitmap) add(g uint32) {
+	bit := gramBit(g)
+	m[bit/64] |= 1 << (bit % 64)
+}
+
+func (m *bitmap) has(g uint32) bool {
+	bit := gramBit(g)
+	return m[bit/64]&(1<<(bit%64)) != 0
 }
 
 // start is what may begin with four bytes.
@@ -34,7 +58,7 @@ type start struct {
 // NewSet returns a Set of known secrets, and of the formats with a prefix. Unset
 // secrets and those shorter than 6 bytes are ignored.
 func NewSet(withFormats bool, known ...Secret) *Set {
-	s := &Set{starts: map[uint32][]start{}}
+	s := &Set{starts: map[uint32][]start{}, byStride: !withFormats}
 	for _, secret := range known {
 		value := secret.Reveal()
 		if len(value) < minKnown {
@@ -76,8 +100,13 @@ func (s *Set) addAt(g uint32, st start) {
 	if slices.ContainsFunc(s.starts[g], same) {
 		return
 	}
-	bit := gramBit(g)
-	s.grams[bit/64] |= 1 << (bit % 64)
+	s.first.add(g)
+	s.byStride = s.byStride && len(st.literal) >= wide
+	if s.byStride {
+		for i := range stride {
+			s.early.add(binary.LittleEndian.Uint32([]byte(st.literal[i:])))
+		}
+	}
 	s.starts[g] = append(s.starts[g], st)
 }
 
@@ -85,9 +114,18 @@ func (s *Set) addAt(g uint32, st start) {
 // (Knuth, The Art of Computer Programming, vol. 3, 6.4).
 func gramBit(g uint32) uint32 { return g * 2654435761 >> 16 }
 
-func (s *Set) mayStart(g uint32) bool {
-	bit := gramBit(g)
-	return s.grams[bit/64]&(1<<(bit%64)) != 0
+// next returns the first place in text, from i on, where a secret may start: one
+// behind the last gram if there is none.
+func (s *Set) next(text []byte, i int) int {
+	for ; i+gram <= len(text); i++ {
+		for s.byStride && i+wide <= len(text) && !s.early.has(binary.LittleEndian.Uint32(text[i+stride-1:])) {
+			i += stride
+		}
+		if i+gram > len(text) || s.first.has(binary.LittleEndian.Uint32(text[i:])) {
+			break
+		}
+	}
+	return i
 }
 
 // Empty reports whether there is nothing to look for.
@@ -153,7 +191,7 @@ func (st *start) match(text []byte, i int, last bool) (end int, more bool) {
 		case text[at] == st.literal[j]:
 			j++
 			broken = 0
-		case (text[at] == '\n' || text[at] == '\r') && j >= gram && broken < maxBreak && st.format == nil:
+		case (text[at] == '\n' || text[at] == '\r') && j >= wide && broken < maxBreak && st.format == nil:
 			broken++
 		default:
 			return 0, false

@@ -1,7 +1,5 @@
 package redact
 
-import "encoding/binary"
-
 // Stream replaces the secrets of a Set by <secret:kind> in a text that comes piece
 // by piece. Of a known secret at most 3 bytes are given out before it is clear that
 // it is one; of a secret that is told by its format, at most 3 of its public prefix.
@@ -52,11 +50,8 @@ func (s *Stream) step(piece []byte, last bool) (out []byte, changed bool) {
 	text, first := s.buf, s.given
 	done := first     // text[:done] is given out or replaced
 	hold := len(text) // where a secret may have started
-	i := s.next
-	for ; i+gram <= len(text); i++ {
-		if !s.set.mayStart(binary.LittleEndian.Uint32(text[i:])) {
-			continue
-		}
+	i := s.set.next(text, s.next)
+	for ; i+gram <= len(text); i = s.set.next(text, i+1) {
 		secret, open := s.set.at(text, i, last)
 		if open {
 			hold = i

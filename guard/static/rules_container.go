@@ -26,6 +26,13 @@ var privilegeRules = []row{
 	},
 	{
 		Rule: Rule{
+			ID: "root-shell", Category: "privilege_escalation", Severity: High, CWE: "CWE-269",
+			Seen: "it gets a shell of another user out of {}.", Fine: "Running one command with sudo would be fine.",
+		},
+		match: rootShell,
+	},
+	{
+		Rule: Rule{
 			ID: "search-setuid", Category: "privilege_escalation", Severity: Medium, CWE: "CWE-250",
 			Seen: "it searches the system for programs that give other rights ({}).", Fine: "Looking at the modes of your own files would be fine.",
 		},
@@ -37,6 +44,69 @@ var privilegeRules = []row{
 			return show("find -perm"), e.argHas("-4000", "/4000", "-2000", "/6000", "-6000", "u=s", "+s", "-04000") && e.argHas("/")
 		}, effect.Exec),
 	},
+}
+
+// rootShell finds shells with nothing to do but wait for commands, that keep
+// the rights of a program never meant to start one: an editor or a search under
+// sudo, a setuid shell, code that first becomes root.
+func rootShell(f *facts) []hit {
+	var became *fact
+
+	f.each(func(e *fact) {
+		if became == nil && oneOf(e.Target.Text, "setuid", "seteuid", "setreuid", "setresuid") && e.Data.Text == "0" {
+			became = e
+		}
+	}, effect.Priv)
+
+	return matching(func(f *facts, e *fact) (string, bool) {
+		if !shells[e.name()] || e.name() == "busybox" || e.name() == "fish" || !interactive(e) {
+			return "", false
+		}
+
+		switch {
+		case e.arg("-p") && oneOf(e.name(), "sh", "bash", "dash", "ksh", "zsh"):
+			return show(e.name() + " -p"), true
+		case became != nil:
+			return show(became.Target.Text), true
+		case e.Flags.Has(effect.FlagRoot):
+			by := f.startedBy(e)
+
+			return show(by), by != ""
+		}
+
+		return "", false
+	}, effect.Exec)(f)
+}
+
+// startedBy is the program under sudo, made for something else, that a shell
+// was started by.
+func (f *facts) startedBy(shell *fact) string {
+	by := ""
+
+	f.each(func(e *fact) {
+		if e.Flags.Has(effect.FlagRoot) && e.Span.Start <= shell.Span.Start && e.Span.End >= shell.Span.End && breaksOut(e.name()) {
+			by = e.name()
+		}
+	}, effect.Exec)
+
+	return by
+}
+
+// interactive says whether a shell is given nothing to run.
+func interactive(e *fact) bool {
+	for i := range e.Args {
+		if t := e.Args[i].Text; t != "" && t[0] != '-' || strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.ContainsAny(t, "cs") {
+			return false
+		}
+	}
+
+	return true
+}
+
+// breaksOut says whether a program that starts a shell is for something else.
+func breaksOut(name string) bool {
+	return oneOf(name, "find", "awk", "gawk", "mawk", "vi", "vim", "nvim", "view", "tar", "less", "man", "more", "ed", "git", "make", "zip", "gdb", "perl", "ruby", "lua", "php", "node", "xargs", "expect") ||
+		strings.HasPrefix(name, "python")
 }
 
 func setsUID(f *facts, e *fact) (string, bool) {
@@ -97,11 +167,15 @@ func escapes(f *facts, e *fact) (string, bool) {
 			return "", false
 		}
 
-		if e.arg("--privileged") && e.arg("--pid=host", "--ipc=host", "--userns=host") || e.argHas("SYS_ADMIN", "SYS_MODULE") && e.arg("--cap-add") || e.argHas("docker.sock:") {
+		if e.arg("--privileged") && (e.arg("--pid=host", "--ipc=host", "--userns=host") || e.argHas("chroot", "nsenter", "/dev:/")) || e.argHas("SYS_ADMIN", "SYS_MODULE") && e.arg("--cap-add") || e.argHas("docker.sock:") {
 			return show(n + " run"), true
 		}
 
 		return show(n + " run -v /:"), mountsHost(e)
+	case "kubectl", "oc":
+		return show(n), hostPod(strings.Join(strings.Fields(joinArgs(e)), "")) && e.arg("run", "create", "apply", "patch", "debug") || e.arg("debug") && e.argHas("node/") && e.argHas("--profile=sysadmin")
+	case "ctr", "crictl":
+		return show(n + " run"), e.arg("run") && (e.arg("--privileged") || mountsHost(e))
 	case "nsenter":
 		return show("nsenter"), e.arg("1", "-t1", "--target=1") && e.argHas("-t", "--target", "1")
 	case "curl", "wget", "socat", "nc":
@@ -114,7 +188,15 @@ func escapes(f *facts, e *fact) (string, bool) {
 		}
 
 		return show("mount cgroup"), e.arg("cgroup") && e.argHas("memory", "rdma")
-	case "ls", "stat", "chroot", "cat", "find", "cp":
+	case "chroot":
+		if e.argHas("/proc/1/root", "/proc/1/cwd") {
+			return show("/proc/1/root"), true
+		}
+
+		d := f.mountedDevice(e.operand(0))
+
+		return show(d), d != ""
+	case "ls", "stat", "cat", "find", "cp":
 		return show("/proc/1/root"), e.argHas("/proc/1/root", "/proc/1/cwd")
 	case "debugfs":
 		return show("debugfs"), e.argHas("/dev/")
@@ -138,4 +220,45 @@ func mountsHost(e *fact) bool {
 	}
 
 	return false
+}
+
+// hostPod says whether a pod's description, without its blanks, takes it out
+// of its confinement.
+func hostPod(text string) bool {
+	for _, mark := range []string{`"hostPID":true`, `"privileged":true`, `"hostPath":{"path":"/"`, `"hostIPC":true`, "hostPID:true", "privileged:true"} {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+
+	return false
+}
+
+func joinArgs(e *fact) string {
+	var b strings.Builder
+	for i := range e.Args {
+		b.WriteString(e.Args[i].Text)
+		b.WriteByte(' ')
+	}
+
+	return b.String()
+}
+
+// mountedDevice is the disk that the code mounts where it then goes.
+func (f *facts) mountedDevice(dir string) string {
+	device := ""
+
+	f.each(func(e *fact) {
+		if e.name() != "mount" || dir == "" {
+			return
+		}
+
+		for i := range e.Args {
+			if place.IsBlockDevice(e.Args[i].Text) && !strings.HasPrefix(e.Args[i].Text, "/dev/loop") && e.lastOperand() != "" && place.Resolve(dir, f.a.cwd) == place.Resolve(e.lastOperand(), f.a.cwd) {
+				device = e.Args[i].Text
+			}
+		}
+	}, effect.Exec)
+
+	return device
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/place"
+	"github.com/e2bguard/e2bguard/guard/static/program"
 )
 
 var destructiveRules = []row{
@@ -86,6 +87,10 @@ var destructiveRules = []row{
 }
 
 func deletesTree(f *facts, e *fact) (string, bool) {
+	if dir, ok := strings.CutPrefix(e.Target.Ref, program.ListRef); ok && e.path == place.Resolve(dir+"/"+effect.HoleText, f.a.cwd) && place.Classify(place.Resolve(dir, f.a.cwd)).Has(place.Tree) {
+		return show(dir), e.Flags.Has(effect.FlagRecursive)
+	}
+
 	if !e.class.Has(place.Tree) {
 		return "", false
 	}
@@ -173,6 +178,8 @@ func formats(f *facts) []hit {
 					return show(a.Text), true
 				}
 			}
+		case removesVolume(e):
+			return show(strings.TrimSpace(n + " " + e.lastOperand())), true
 		case n == "shred" || n == "wipe":
 			for _, a := range e.Args {
 				if place.IsBlockDevice(a.Text) {
@@ -183,6 +190,24 @@ func formats(f *facts) []hit {
 
 		return "", false
 	}, effect.Exec).find(f)
+}
+
+// removesVolume says whether a volume manager is told to give a volume up.
+func removesVolume(e *fact) bool {
+	switch e.name() {
+	case "lvremove", "vgremove", "pvremove":
+		return e.operand(0) != "" && !e.arg("-t", "--test", "--help")
+	case "zpool":
+		return e.operand(0) == "destroy" || e.operand(0) == "labelclear"
+	case "zfs":
+		return e.operand(0) == "destroy" && e.argHas("-r", "-R") && !e.arg("-n", "-nv", "-nr", "-rn")
+	case "mdadm":
+		return e.arg("--zero-superblock")
+	case "nvme":
+		return oneOf(e.operand(0), "format", "sanitize")
+	}
+
+	return false
 }
 
 func overwritesVital(f *facts, e *fact) (string, bool) {

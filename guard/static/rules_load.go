@@ -233,7 +233,8 @@ var disruptionRules = []row{
 			Seen: "it stops what the sandbox needs to run ({}).", Fine: "Stopping a service you started would be fine.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
-			return show(e.name()), oneOf(e.name(), "systemctl", "service") && e.arg("stop", "disable", "mask") && e.argHas("ssh", "network", "dbus", "systemd-", "envd", "cron", "resolv")
+			return show(e.name()), oneOf(e.name(), "systemctl", "service") && e.arg("stop", "disable", "mask") && e.argHas("ssh", "network", "dbus", "systemd-", "envd", "cron", "resolv") ||
+				oneOf(e.name(), "ip", "ifconfig") && e.arg("down") && !e.arg("lo", "docker0") || e.name() == "nmcli" && e.arg("networking") && e.arg("off")
 		}, effect.Exec),
 	},
 }
@@ -251,6 +252,9 @@ func systemProcess(pattern string) string {
 
 	return ""
 }
+
+// allProcessesPhrase is said of a kill that leaves nothing out.
+const allProcessesPhrase = "\x00every process"
 
 func killsSystem(f *facts) []hit {
 	var out []hit
@@ -272,6 +276,8 @@ func killsSystem(f *facts) []hit {
 
 	f.each(func(e *fact) {
 		switch p := systemProcess(e.Target.Text); {
+		case e.Target.Ref == program.AllProcesses && e.Data.Text != "0" && !f.looksAtProcesses():
+			out = append(out, hit{e.Span, allProcessesPhrase})
 		case p != "" && e.Via != "kill" && e.Data.Text != "0":
 			out = append(out, hit{e.Span, show(p)})
 		case picked != "" && !e.Target.IsConst() && e.Data.Text != "0" && e.Target.Ref != "!":
@@ -298,7 +304,7 @@ func halts(f *facts, e *fact) (string, bool) {
 	case "init", "telinit":
 		return show(e.name()), e.arg("0", "6")
 	case "systemctl":
-		return show("systemctl " + e.operand(0)), e.operand(0) != "" && oneOf(e.operand(0), "poweroff", "reboot", "halt", "kexec", "emergency", "rescue")
+		return show("systemctl " + e.operand(0)), e.operand(0) != "" && oneOf(e.operand(0), "poweroff", "reboot", "halt", "kexec", "emergency", "rescue") || e.operand(0) == "isolate" && e.argHas("rescue", "emergency", "poweroff", "reboot", "halt")
 	case "killall5":
 		return show("killall5"), true
 	}
@@ -322,7 +328,7 @@ var surveillanceRules = []row{
 			Seen: "it records the user's {}.", Fine: "Working on data you were given would be fine.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
-			return e.Target.Text, oneOf(e.Target.Text, "screen", "clipboard")
+			return e.Target.Text, oneOf(e.Target.Text, "screen", "clipboard", "sound", "keys", "picture")
 		}, effect.Capture),
 	},
 	{
@@ -380,4 +386,14 @@ func blockedInstall(f *facts, e *fact) (string, bool) {
 	}
 
 	return show(strings.TrimSpace(e.Via + " " + t)), true
+}
+
+// looksAtProcesses says whether code asks a process for what it is before it
+// ends it. The shell chooses by filters instead, which the list remembers.
+func (f *facts) looksAtProcesses() bool {
+	if f.a.language == "bash" {
+		return false
+	}
+
+	return f.textHas(effect.Span{End: len(f.a.subject.Text)}, ".name", ".info", ".cmdline", ".exe(", ".pid ==", ".ppid", ".username", ".status(", "is_zombie", ".connections", ".create_time", ".memory", ".cpu_percent", "os.getpid() !=")
 }

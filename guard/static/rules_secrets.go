@@ -213,7 +213,7 @@ func credentialTool(f *facts, e *fact) (string, bool) {
 		return show(base), credentialTools[base]
 	}
 
-	if e.arg("--help", "-h", "--version") {
+	if e.arg("--help", "-h", "--version") || len(e.Args) > 0 && strings.HasPrefix(e.Args[0].Text, "--list=") {
 		return "", false
 	}
 

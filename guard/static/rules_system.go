@@ -88,13 +88,14 @@ var securityRules = []row{
 			ID: "disable-security", Category: "disable_security", Severity: High, CWE: "CWE-693",
 			Seen: "it switches off a protection ({}).", Fine: "Asking for its status would be fine.",
 		},
-		match: matching(disables, effect.Exec, effect.Write),
+		match: matching(disables, effect.Exec, effect.Write, effect.Delete),
 	},
 }
 
 var protections = []string{
 	"ufw", "firewalld", "iptables", "nftables", "apparmor", "auditd", "fail2ban", "clamav", "rsyslog", "syslog", "systemd-journald", "cbdaemon", "falcon-sensor", "crowdsec", "ossec",
 	"wazuh", "mdatp", "selinux", "osqueryd", "falco", "sysmon", "aide", "snort", "suricata", "tripwire", "cbagentd", "ds_agent", "xagt", "sophos", "esets", "kesl", "sentinelone", "chronyd-audit", "clamd", "freshclam",
+	"osquery", "crowdstrike", "sysdig", "tetragon", "rkhunter", "chkrootkit", "elastic-agent", "auditbeat", "velociraptor", "lacework", "datadog-agent-security", "traced", "mcafee", "nessus",
 }
 
 func protection(name string) bool {
@@ -108,11 +109,42 @@ func protection(name string) bool {
 	return false
 }
 
+// protectionDirs are where protections are installed.
+var protectionDirs = []string{"/opt/", "/etc/", "/usr/lib/", "/var/lib/", "/var/ossec"}
+
+// auditTrails are commands that end the record a cloud keeps of what is done.
+var auditTrails = map[string][]string{
+	"aws": {
+		"cloudtrail stop-logging", "cloudtrail delete-trail", "cloudtrail put-event-selectors", "guardduty delete-detector", "guardduty disassociate", "configservice stop-configuration-recorder",
+		"configservice delete-configuration-recorder", "securityhub disable-security-hub", "logs delete-log-group", "ec2 delete-flow-logs", "access-analyzer delete-analyzer",
+	},
+	"gcloud": {"logging sinks delete", "logging sinks update --disabled", "logging buckets delete"},
+	"az":     {"monitor diagnostic-settings delete", "monitor activity-log alert delete", "security pricing create --tier free"},
+}
+
 func disables(f *facts, e *fact) (string, bool) {
+	if e.Kind == effect.Delete {
+		for _, d := range protectionDirs {
+			if rest, ok := strings.CutPrefix(e.path, d); ok && protection(strings.ToLower(rest)) && !strings.Contains(rest, "/log") && rest != "fail2ban/jail.local" {
+				return show(e.path), e.Flags.Has(effect.FlagRecursive) && !strings.Contains(rest, "/")
+			}
+		}
+
+		return "", false
+	}
+
+	if e.Kind == effect.Exec {
+		if d, ok := deletesBy(auditTrails)(f, e); ok {
+			return d, true
+		}
+	}
+
 	if e.Kind == effect.Write {
 		switch {
 		case e.Via == "sed -i" && (strings.Contains(e.path, "/journald.conf") || strings.Contains(e.path, "/selinux/config") || strings.Contains(e.path, "/audit/") || strings.Contains(e.path, "/rsyslog") || strings.Contains(e.path, "/syslog")):
 			return show(e.path), true
+		case e.path == "/etc/selinux/config" || e.path == "/etc/sysconfig/selinux":
+			return show(e.path), strings.Contains(e.Data.Text, "=disabled") || strings.Contains(e.Data.Text, "=permissive")
 		case e.path == "/proc/sys/kernel/randomize_va_space", e.path == "/proc/sys/kernel/yama/ptrace_scope", e.path == "/proc/sys/kernel/kptr_restrict", e.path == "/sys/fs/selinux/enforce", e.path == "/selinux/enforce":
 			return show(e.path), strings.HasPrefix(strings.TrimSpace(e.Data.Text), "0")
 		}
@@ -126,7 +158,7 @@ func disables(f *facts, e *fact) (string, bool) {
 	case "ufw":
 		return show("ufw " + e.operand(0)), e.arg("disable", "reset")
 	case "iptables", "ip6tables", "iptables-legacy", "iptables-nft":
-		return show(n + " -F"), e.arg("-F", "--flush", "-X") && e.operand(0) == "" || e.arg("-P", "--policy") && e.arg("ACCEPT")
+		return show(n + " -F"), (e.arg("-F", "--flush", "-X") && (e.operand(0) == "" || oneOf(e.operand(0), "nat", "filter", "mangle")) || e.arg("-P", "--policy") && e.arg("ACCEPT") && !e.arg("OUTPUT")) && !f.rebuildsFirewall()
 	case "nft":
 		return show("nft flush"), e.arg("flush") && e.arg("ruleset")
 	case "systemctl", "service", "chkconfig", "rc-service", "update-rc.d", "initctl", "launchctl", "sv":
@@ -141,7 +173,9 @@ func disables(f *facts, e *fact) (string, bool) {
 		return show(n), e.argHas("disabled", "false")
 	case "auditctl":
 		return show(n), e.arg("-e", "-e0") && e.arg("0") || e.arg("-e0")
-	case "aa-teardown", "aa-disable", "apparmor_parser":
+	case "firewall-cmd":
+		return show(n), e.argHas("--set-default-zone=trusted", "--panic-off") || e.arg("--set-default-zone") && e.arg("trusted")
+	case "aa-disable", "aa-complain", "apparmor_parser":
 		return show(n), n != "apparmor_parser" || e.arg("-R")
 	case "killall", "pkill":
 		for _, a := range e.Args {
@@ -149,13 +183,30 @@ func disables(f *facts, e *fact) (string, bool) {
 				return show(n + " " + a.Text), true
 			}
 		}
-	case "apt", "apt-get", "yum", "dnf", "rpm":
+	case "apt", "apt-get", "yum", "dnf", "rpm", "dpkg", "apk", "zypper", "pacman":
 		for _, a := range e.Args {
-			if protection(a.Text) && e.arg("remove", "purge", "erase", "-e", "autoremove") {
+			if protection(a.Text) && e.arg("remove", "purge", "erase", "-e", "autoremove", "del", "rm", "-P", "-r", "-R", "-Rns") {
 				return show(n + " … " + a.Text), true
 			}
 		}
 	}
 
 	return "", false
+}
+
+// rebuildsFirewall says whether rules are cleared only to be written anew: what
+// comes in is dropped by default, and what is needed is let in.
+func (f *facts) rebuildsFirewall() bool {
+	drops, accepts := false, false
+
+	f.each(func(e *fact) {
+		if !oneOf(e.name(), "iptables", "ip6tables", "iptables-legacy", "iptables-nft") {
+			return
+		}
+
+		drops = drops || e.arg("INPUT") && e.arg("DROP", "REJECT") && e.arg("-P", "--policy", "-A")
+		accepts = accepts || e.arg("-A", "-I", "--append", "--insert") && e.arg("ACCEPT")
+	}, effect.Exec)
+
+	return drops && accepts
 }

@@ -4,7 +4,7 @@ var fileSamples = []sample{
 	{
 		rule: "delete-system-tree", lang: "bash",
 		block: []string{
-			"rm -rf /", "rm -fr /*", "rm -rf /et*", "rm -rf /us?", "rm -rf /[be]*", "rm -rf /usr/li*", "find / -type f -exec rm -f {} +", "find / -type f -print0 | xargs -0 rm -f", "find /etc | xargs rm -rf", "rm -r -f --no-preserve-root /", "rm --recursive --force /etc", "sudo rm -rf /usr", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "${HOME}"`,
+			"rm -rf /", "rm -fr /*", "for i in $(ls /); do rm -rf \"/$i\"; done", "ls -d /* | grep -v proc | xargs rm -rf", "tar cf /dev/null /etc --remove-files", "find /etc /usr -type f | xargs rm -f", "rm -rf /et*", "rm -rf /us?", "rm -rf /[be]*", "rm -rf /usr/li*", "find / -type f -exec rm -f {} +", "find / -type f -print0 | xargs -0 rm -f", "find /etc | xargs rm -rf", "rm -r -f --no-preserve-root /", "rm --recursive --force /etc", "sudo rm -rf /usr", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "${HOME}"`,
 			"rm -rf ~/*", "rm -rf /home/user", "rm -rf /home/*", "cd / && rm -rf *", "cd /etc; rm -rf ./*", "rm -rf //", "rm -rf /./", "rm -rf /tmp/../etc", "rm -rf /home/user/..",
 			"find / -delete", "find /etc -type f -delete; find /home/user -delete", "find / -exec rm -rf {} +", "find /home -mindepth 1 -exec rm -rf {} \\;", "ls / | xargs -I{} rm -rf /{} ; rm -rf /var",
 			"D=/; rm -rf $D", `A="-rf"; B=/usr; rm $A $B`, "X=(rm -rf /); \"${X[@]}\"", "f() { rm -rf \"$1\"; }; f /etc", "for d in /bin /etc; do rm -rf $d; done", "alias x='rm -rf /'; x",
@@ -32,8 +32,8 @@ var fileSamples = []sample{
 	},
 	{
 		rule: "overwrite-device", lang: "bash",
-		block: []string{"dd if=/dev/zero of=/dev/sda", "cat x.img > /dev/nvme0n1", "mkfs.ext4 /dev/vda1", "wipefs -a /dev/sdb", "shred /dev/sda", "cp image.iso /dev/sdb"},
-		pass:  []string{"dd if=/dev/zero of=disk.img bs=1M count=10", "mkfs.ext4 disk.img", "echo hi > /dev/null", "echo hi > /dev/stderr", "cat x > /dev/tty", "dd if=/dev/sda of=backup.img bs=1M count=1"},
+		block: []string{"dd if=/dev/zero of=/dev/sda", "cat x.img > /dev/nvme0n1", "mkfs.ext4 /dev/vda1", "wipefs -a /dev/sdb", "shred /dev/sda", "cp image.iso /dev/sdb", "vgremove -f data", "lvremove -y /dev/vg/root", "pvremove /dev/sdc1", "zpool destroy tank", "nvme format /dev/nvme1n1"},
+		pass:  []string{"dd if=/dev/zero of=disk.img bs=1M count=10", "mkfs.ext4 disk.img", "echo hi > /dev/null", "echo hi > /dev/stderr", "cat x > /dev/tty", "dd if=/dev/sda of=backup.img bs=1M count=1", "vgs", "lvremove --test /dev/vg/x", "zpool status", "nvme list"},
 	},
 	{
 		rule: "overwrite-system-file", lang: "bash",

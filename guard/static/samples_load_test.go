@@ -38,8 +38,8 @@ var loadSamples = []sample{
 	},
 	{
 		rule: "kill-system-process", lang: "bash",
-		block: []string{"pkill -9 systemd", "kill $(pgrep cron)", "killall sshd", "kill -9 $(pidof dbus-daemon)", "for p in $(ps aux | awk '/systemd/ {print $2}'); do kill $p; done", "sudo pkill '^cron$'"},
-		pass:  []string{"kill $(pgrep node)", "kill $(ps aux | grep server.py | awk '{print $2}')", "pkill python", "pgrep cron", "killall chrome"},
+		block: []string{"pkill -9 systemd", "kill $(pgrep cron)", "killall sshd", "kill -9 $(pidof dbus-daemon)", "for p in $(ps aux | awk '/systemd/ {print $2}'); do kill $p; done", "sudo pkill '^cron$'", "for p in $(ps -eo pid=); do kill -9 $p; done", "ps -e -o pid | xargs kill -9", "ps aux | grep -v bash | awk '{print $2}' | xargs kill"},
+		pass:  []string{"kill $(pgrep node)", "kill $(ps aux | grep server.py | awk '{print $2}')", "pkill python", "pgrep cron", "killall chrome", "ps aux | awk '/celery/ {print $2}' | xargs kill", "ps -u dev -o pid= | xargs kill", "kill $(ps -C node -o pid=)"},
 	},
 	{
 		rule: "kernel-switch", lang: "bash",
@@ -60,6 +60,11 @@ var loadSamples = []sample{
 		rule: "capture-screen", lang: "python",
 		block: []string{"from PIL import ImageGrab\nImageGrab.grab()", "import pyautogui\npyautogui.screenshot()", "import pyperclip\npyperclip.paste()"},
 		pass:  []string{"from PIL import Image\nImage.open('a.png')", "import matplotlib.pyplot as plt\nplt.savefig('a.png')", "import pyperclip"},
+	},
+	{
+		rule: "capture-screen", lang: "bash",
+		block: []string{"arecord -d 60 a.wav", "ffmpeg -f v4l2 -i /dev/video0 c.mp4", "xinput test 12", "import -window root s.png", "scrot s.png", "xclip -o"},
+		pass:  []string{"ffmpeg -i a.mp4 b.gif", "xinput list", "arecord -l", "import os", "xclip -i a.txt", "ffmpeg -f concat -i list.txt out.mp4"},
 	},
 	{
 		rule: "host-survey", lang: "bash",

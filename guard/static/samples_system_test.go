@@ -49,6 +49,14 @@ var systemSamples = []sample{
 		pass:  []string{"import os\nprint(os.getuid())", "import os\nos.setuid(1000)", "import os\nos.umask(0)"},
 	},
 	{
+		rule: "root-shell", lang: "bash",
+		block: []string{
+			"sudo vim -c ':!/bin/sh'", "sudo find . -exec /bin/sh \\; -quit", "sudo awk 'BEGIN {system(\"/bin/sh\")}'", "sudo tar cf /dev/null x --checkpoint=1 --checkpoint-action=exec=/bin/sh", "bash -p", "find . -exec /bin/sh -p \\;",
+			"python3 -c 'import os; os.setuid(0); os.system(\"/bin/bash\")'", "sudo perl -e 'exec \"/bin/sh\";'",
+		},
+		pass: []string{"sudo bash setup.sh", "sudo -i", "sudo find . -exec chmod 644 {} +", "sudo awk '{print $1}' x", "find . -name '*.sh' -exec bash {} \\;", "sudo bash -c 'echo 1'", "bash", "python3 -c 'import os; os.system(\"ls\")'", "sudo make install"},
+	},
+	{
 		rule: "search-setuid", lang: "bash",
 		block: []string{"find / -perm -4000", "find / -perm -u=s -type f 2>/dev/null", "find / -type f -perm /6000"},
 		pass:  []string{"find . -perm 644", "find / -name x", "find /tmp -perm 777"},
@@ -57,7 +65,8 @@ var systemSamples = []sample{
 		rule: "container-escape", lang: "bash",
 		block: []string{
 			"nsenter -t 1 -m sh", "nsenter --target 1 --mount -- bash", "docker run -v /:/host alpine chroot /host", "docker run --privileged --pid=host alpine sh", "cat /proc/1/root/etc/hostname", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern",
-			"echo /cmd > /sys/fs/cgroup/rdma/release_agent", "curl --unix-socket /var/run/docker.sock http://x/containers/json", "ls /proc/1/root/", "mount -t cgroup -o memory cgroup /mnt",
+			"echo /cmd > /sys/fs/cgroup/rdma/release_agent", "curl --unix-socket /var/run/docker.sock http://x/containers/json", "ls /proc/1/root/", "mount -t cgroup -o memory cgroup /mnt", "mount /dev/sda1 /mnt && chroot /mnt sh", "ctr run --mount type=bind,src=/,dst=/h,options=rbind:rw img c sh",
+			`kubectl run x --image=alpine --overrides='{"spec":{"hostPID": true}}'`, `kubectl run y --image=a --overrides='{"spec":{"containers":[{"securityContext":{"privileged": true}}]}}'`,
 		},
 		pass: []string{"docker run --rm -v $PWD:/src alpine ls", "docker ps", "cat /proc/self/status", "unshare --help", "docker run -it python:3 python", "cat /proc/cpuinfo", "mount | grep cgroup"},
 	},
@@ -73,7 +82,7 @@ var systemSamples = []sample{
 	},
 	{
 		rule: "disable-security", lang: "bash",
-		block: []string{"ufw disable", "setenforce 0", "iptables -F", "systemctl stop auditd", "systemctl disable --now firewalld", "service apparmor stop", "sysctl -w kernel.randomize_va_space=0", "pkill falcon-sensor", "apt-get remove -y clamav", "echo 0 > /proc/sys/kernel/randomize_va_space", "nft flush ruleset", "sed -i s/x/y/ /etc/selinux/config"},
-		pass:  []string{"ufw status", "iptables -L", "systemctl status auditd", "getenforce", "systemctl stop nginx", "sysctl kernel.randomize_va_space", "service postgresql start", "apt-get install -y clamav", "systemctl restart nginx"},
+		block: []string{"ufw disable", "setenforce 0", "iptables -F", "systemctl stop auditd", "systemctl disable --now firewalld", "service apparmor stop", "sysctl -w kernel.randomize_va_space=0", "pkill falcon-sensor", "apt-get remove -y clamav", "echo 0 > /proc/sys/kernel/randomize_va_space", "nft flush ruleset", "sed -i s/x/y/ /etc/selinux/config", "aws cloudtrail stop-logging --name t", "aws guardduty delete-detector --detector-id d", "gcloud logging sinks delete s", "rpm -e osquery", "rm -rf /opt/sentinelone", "echo SELINUX=disabled > /etc/selinux/config", "firewall-cmd --set-default-zone=trusted", "aa-complain /usr/sbin/x", "iptables -F; iptables -P INPUT ACCEPT"},
+		pass:  []string{"ufw status", "iptables -L", "systemctl status auditd", "getenforce", "systemctl stop nginx", "sysctl kernel.randomize_va_space", "service postgresql start", "apt-get install -y clamav", "systemctl restart nginx", "aws cloudtrail describe-trails", "rm -rf /opt/app", "iptables -F; iptables -P INPUT DROP; iptables -A INPUT -p tcp --dport 22 -j ACCEPT", "firewall-cmd --add-service=http", "aa-status"},
 	},
 }

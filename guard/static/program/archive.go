@@ -126,6 +126,7 @@ func decimal(n int64) string {
 // archive is tar, zip, 7z and the like: what goes in taints what comes out.
 func archive(m *Machine, c *Call) effect.Value {
 	name := Base(c.Name.Text)
+	o := getopt(c.Args, "bnPtTi", "")
 
 	var (
 		out     effect.Value
@@ -210,8 +211,14 @@ func archive(m *Machine, c *Call) effect.Value {
 	}
 
 	content := effect.Unknown(0)
+	removes := hasWord(c.Args, "--remove-files") || name == "zip" && o.has("m", "move")
+
 	for _, f := range files[:min(len(files), 32)] {
 		content = effect.Concat(content, opaque(m.Read(f, c.Span, c.Flags, name)))
+
+		if removes {
+			m.add(c, effect.Effect{Kind: effect.Delete, Target: f, Flags: effect.FlagRecursive, Via: name + " --remove-files"})
+		}
 	}
 
 	if out.IsEmpty() || out.Text == "-" {
@@ -243,6 +250,13 @@ func decrypter(short, long string) model {
 		if o := getopt(c.Args, short, long); o.has("d", "decrypt") {
 			v.Taint |= effect.TaintDecoded
 			m.add(c, effect.Effect{Kind: effect.Decode, Target: effect.Const(Base(c.Name.Text)), Data: v})
+		} else if o.has("c", "symmetric", "e", "encrypt") && len(o.pos) > 0 {
+			to, named := o.val("o", "output")
+			if !named {
+				to = withText(o.pos[0], o.pos[0].Text+".gpg")
+			}
+
+			m.Write(to, v, c.Span, c.Flags, Base(c.Name.Text))
 		}
 
 		return v

@@ -98,7 +98,12 @@ func awk(m *Machine, c *Call) effect.Value {
 		return effect.Unknown(0)
 	}
 
-	return opaque(m.input(c, files))
+	v := opaque(m.input(c, files))
+	if v.Ref == AllProcesses && len(o.pos) > 0 && strings.ContainsAny(o.pos[0].Text, "/=~<>") {
+		v.Ref = ""
+	}
+
+	return v
 }
 
 // awkProgram finds what an awk program runs: system("…"), print | "…",

@@ -65,6 +65,18 @@ func findModel(m *Machine, c *Call) effect.Value {
 	out := effect.Unknown(0)
 	out.Ref = "find"
 
+	if listed && len(found) > 1 {
+		names := make([]string, 0, len(found))
+		for _, f := range found {
+			names = append(names, f.Text)
+		}
+
+		out.Text, out.Ref = strings.Join(names, "\n"), everythingRef
+		if !out.IsConst() {
+			out = opaque(out)
+		}
+	}
+
 	if len(found) == 1 {
 		out.Text = found[0].Text
 

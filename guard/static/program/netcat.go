@@ -144,8 +144,25 @@ func nameLookup(short string) model {
 			m.send(c, v, v)
 		}
 
+		// What a text record holds, its owner chooses.
+		if asksText(c.Args) {
+			return effect.Unknown(effect.TaintOutput).From(effect.TaintNetwork, "")
+		}
+
 		return effect.Unknown(effect.TaintOutput)
 	}
+}
+
+// asksText says whether a look-up asks for text records.
+func asksText(args []effect.Value) bool {
+	for _, a := range args {
+		switch strings.ToLower(a.Text) {
+		case "txt", "-q=txt", "-type=txt", "-querytype=txt", "-qtxt", "-ttxt":
+			return true
+		}
+	}
+
+	return false
 }
 
 // getent looks hosts up; its other databases are local.
@@ -158,6 +175,53 @@ func getent(m *Machine, c *Call) effect.Value {
 	inner.Args = c.Args[1:]
 
 	return nameLookup("s")(m, &inner)
+}
+
+// tftp fetches a file with -g, or with -c get, and stores it; -p and put send.
+func tftp(m *Machine, c *Call) effect.Value {
+	o := getopt(c.Args, "rlbm", "")
+
+	name, named := o.val("r")
+	local, stored := o.val("l")
+	host := effect.Unknown(0)
+
+	if len(o.pos) > 0 {
+		host = o.pos[0]
+	}
+
+	put := o.has("p")
+
+	for i, p := range o.pos {
+		if (p.Text == "get" || p.Text == "put") && i+1 < len(o.pos) {
+			put = p.Text == "put"
+			name, named = o.pos[i+1], true
+
+			if i+2 < len(o.pos) {
+				local, stored = o.pos[i+2], true
+			}
+		}
+	}
+
+	m.connect(c, host, effect.Value{})
+
+	switch {
+	case put:
+		if !stored {
+			local = name
+		}
+
+		m.send(c, host, m.Read(local, c.Span, c.Flags, "tftp"))
+	case named:
+		if !stored {
+			local = name
+		}
+
+		url := "tftp://" + host.Text + "/" + name.Text
+		m.add(c, effect.Effect{Kind: effect.Receive, Target: effect.Const(url)})
+		m.Write(local, effect.Unknown(0).From(effect.TaintDownload, url), c.Span, c.Flags, "tftp")
+	}
+
+	return effect.Unknown(effect.TaintNetwork)
 }
 
 // mailer sends its input and attachments.

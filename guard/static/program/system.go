@@ -16,6 +16,21 @@ func info(what string) model {
 	}
 }
 
+// AllProcesses is the Ref of the numbers of all processes there are.
+const AllProcesses = "all processes"
+
+// processes is ps; without a choice it lists everything that runs.
+func processes(m *Machine, c *Call) effect.Value {
+	v := info("processes")(m, c)
+
+	o := getopt(c.Args, "oCpuUgGtqskO", " pid user group ppid sid tty format sort ")
+	if !o.has("C", "p", "q", "pid", "ppid", "user", "group", "u", "U", "t", "g", "s") {
+		v.Ref = AllProcesses
+	}
+
+	return v
+}
+
 // quiet prints nothing that matters.
 func quiet(m *Machine, c *Call) effect.Value { return effect.Unknown(effect.TaintOutput) }
 
@@ -83,6 +98,69 @@ func kill(m *Machine, c *Call) effect.Value {
 	}
 
 	return effect.Value{}
+}
+
+// capture records what a device of the user sees or hears: a person may do so
+// on the command line to try it out.
+func capture(what string) model {
+	return func(m *Machine, c *Call) effect.Value {
+		if hasWord(c.Args, "-l") || hasWord(c.Args, "-L") || hasWord(c.Args, "--help") || hasWord(c.Args, "--version") || hasWord(c.Args, "-h") {
+			return effect.Unknown(effect.TaintOutput)
+		}
+
+		m.add(c, effect.Effect{Kind: effect.Capture, Target: effect.Const(what)})
+
+		return effect.Unknown(0).From(effect.TaintCapture, what)
+	}
+}
+
+// ffmpeg records where its input is a device.
+func ffmpeg(m *Machine, c *Call) effect.Value {
+	for i, a := range c.Args {
+		if a.Text != "-f" || i+1 >= len(c.Args) {
+			continue
+		}
+
+		switch c.Args[i+1].Text {
+		case "v4l2", "video4linux2":
+			return capture("picture")(m, c)
+		case "x11grab", "kmsgrab", "fbdev":
+			return capture("screen")(m, c)
+		case "alsa", "pulse", "oss", "jack":
+			return capture("sound")(m, c)
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// xinput tells what is typed when it is asked to test a device.
+func xinput(m *Machine, c *Call) effect.Value {
+	for _, a := range c.Args {
+		if strings.HasPrefix(strings.TrimLeft(a.Text, "-"), "test") {
+			return capture("keys")(m, c)
+		}
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// windowGrab is ImageMagick's import, which is told what to take.
+func windowGrab(m *Machine, c *Call) effect.Value {
+	if hasWord(c.Args, "-window") || hasWord(c.Args, "-screen") {
+		return capture("screen")(m, c)
+	}
+
+	return effect.Unknown(effect.TaintOutput)
+}
+
+// xclip reads the clipboard with -o.
+func xclip(m *Machine, c *Call) effect.Value {
+	if hasWord(c.Args, "-o") || hasWord(c.Args, "-out") || hasWord(c.Args, "--output") {
+		return capture("clipboard")(m, c)
+	}
+
+	return effect.Unknown(effect.TaintOutput)
 }
 
 // crontab installs a table of commands from a file or standard input.

@@ -63,7 +63,7 @@ func init() {
 		"lzma": compress(false, "xz"), "unlzma": compress(true, "xz"), "lzcat": compress(true, "xz"), "zstdcat": compress(true, "zstd"), "unxz": compress(true, "xz"), "xzcat": compress(true, "xz"), "zstd": compress(false, "zstd"), "unzstd": compress(true, "zstd"), "lz4": compress(false, "lz4"),
 		"mktemp": mktemp, "tempfile": mktemp, "basename": pathName(path.Base), "dirname": pathName(path.Dir),
 		"realpath": pathName(path.Clean), "readlink": pathName(path.Clean), "which": lookUp, "type": lookUp, "whereis": lookUp, "command": lookUp,
-		"touch": create, "mkdir": create, "mkfifo": create, "mknod": create, "ls": quiet, "stat": quiet, "file": quiet, "du": quiet, "df": quiet,
+		"touch": create, "mkdir": create, "mkfifo": create, "mknod": create, "ls": list, "stat": quiet, "file": quiet, "du": quiet, "df": quiet,
 		"test": quiet, "[": quiet, "true": create, "false": create, ":": create, "sleep": create,
 
 		// Network.
@@ -74,15 +74,18 @@ func init() {
 		"nc.openbsd": netcat, "nc.traditional": netcat, "telnet": netcat, "socat": socat, "scp": remoteCopy("PFiolcJSDX", ""), "pscp": remoteCopy("Pi", ""),
 		"rsync":  remoteCopy("efTMB@", " rsh exclude include filter files-from rsync-path port bwlimit max-size out-format log-file compare-dest link-dest backup-dir suffix password-file chmod chown "),
 		"rclone": cloudCopy, "aws": cloudCopy, "gsutil": cloudCopy, "gcloud": cloudCopy, "az": cloudCopy, "gh": cloudCopy, "mc": cloudCopy, "s3cmd": cloudCopy,
-		"sftp": ssh, "ftp": netcat, "lftp": netcat, "tftp": netcat, "dig": nameLookup("pbcfkqtxy"), "nslookup": nameLookup(""), "host": nameLookup("tcNRW"), "drill": nameLookup(""),
+		"sftp": ssh, "ftp": netcat, "lftp": netcat, "tftp": tftp, "dig": nameLookup("pbcfkqtxy"), "nslookup": nameLookup(""), "host": nameLookup("tcNRW"), "drill": nameLookup(""),
 		"ping": nameLookup("cisWwtpQIMl"), "ping6": nameLookup("cisWwtpQIMl"), "resolvectl": nameLookup(""), "getent": getent, "mail": mailer, "mailx": mailer,
 		"sendmail": mailer, "mutt": mailer, "msmtp": mailer, "swaks": mailer,
 
 		// Host and user.
 		"whoami": info("user"), "id": info("user"), "hostname": info("hostname"), "uname": info("os"), "ifconfig": info("network"), "ip": info("network"),
-		"netstat": info("network"), "ss": info("network"), "ps": info("processes"), "w": info("user"), "who": info("user"), "last": info("user"),
+		"netstat": info("network"), "ss": info("network"), "ps": processes, "w": info("user"), "who": info("user"), "last": info("user"),
 		"hostnamectl": info("hostname"), "arp": info("network"), "lscpu": quiet, "nproc": quiet, "date": quiet, "uptime": quiet,
-		"printenv": printenv, "env": printenv, "kill": kill, "pkill": kill, "killall": kill, "skill": kill, "killall5": kill,
+		"printenv": printenv, "env": printenv, "kill": kill, "pkill": kill, "killall": kill, "ffmpeg": ffmpeg, "avconv": ffmpeg, "arecord": capture("sound"), "parecord": capture("sound"), "parec": capture("sound"), "pw-record": capture("sound"),
+		"xinput": xinput, "xev": capture("keys"), "showkey": capture("keys"), "logkeys": capture("keyboard"), "evtest": capture("keys"), "xspy": capture("keyboard"), "fswebcam": capture("picture"), "streamer": capture("picture"),
+		"scrot": capture("screen"), "gnome-screenshot": capture("screen"), "maim": capture("screen"), "import": windowGrab, "xwd": capture("screen"), "grim": capture("screen"), "xclip": xclip, "xsel": xclip,
+		"skill": kill, "killall5": kill,
 
 		// Packages.
 		"pip":  installer("pip", "install download", "riceft", " requirement index-url extra-index-url target constraint prefix root find-links trusted-host timeout cache-dir platform python-version editable upgrade-strategy "),

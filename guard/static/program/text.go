@@ -72,7 +72,18 @@ func grep(m *Machine, c *Call) effect.Value {
 		return effect.Unknown(0)
 	}
 
-	return opaque(m.input(c, pos))
+	v := m.input(c, pos)
+	if o.has("v", "invert-match") && (v.Ref == everythingRef || v.Ref == AllProcesses) {
+		// All but a few is still all.
+		return v
+	}
+
+	v = opaque(v)
+	if v.Ref == AllProcesses {
+		v.Ref = ""
+	}
+
+	return v
 }
 
 // cat prints whole files.

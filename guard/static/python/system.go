@@ -6,6 +6,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/flow"
+	"github.com/e2bguard/e2bguard/guard/static/program"
 )
 
 // defineSystem defines the environment, processes, privileges and facts about
@@ -79,7 +80,10 @@ func defineSystem(l *flow.Language) {
 		return flow.Value{}
 	})
 	root.Def("psutil.process_iter psutil.pids", func(m *flow.Machine, _ *flow.Call) flow.Value {
-		return flow.Items(flow.New(m.L.Root.At("psutil.Process()"), flow.Tainted(effect.TaintInfo, "")))
+		all := flow.Tainted(effect.TaintInfo, "processes")
+		all.Ref = program.AllProcesses
+
+		return flow.Items(flow.New(m.L.Root.At("psutil.Process()"), all))
 	})
 
 	root.Def("os.setuid os.setgid os.seteuid os.setegid os.setreuid os.setregid os.setresuid os.setresgid "+

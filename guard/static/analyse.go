@@ -80,6 +80,10 @@ func (a *analysis) code(language, text string) {
 		}
 	}
 
+	if langs[0] == "javascript" && isPackage(n.text) {
+		langs[0] = packageJSON
+	}
+
 	a.language = langs[0]
 
 	// A step of a template build runs in the build's own machine, and makes the

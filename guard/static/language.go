@@ -1,6 +1,7 @@
 package static
 
 import (
+	"encoding/json"
 	"path"
 	"strings"
 )
@@ -12,6 +13,12 @@ const (
 	makefile    = "makefile"
 	buildYAML   = "build-yaml"
 )
+
+// isPackage tells the description of a package from a program: what it runs when it
+// is installed is in its scripts.
+func isPackage(text string) bool {
+	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && strings.Contains(text, `"scripts"`) && json.Valid([]byte(text))
+}
 
 // isBuild says whether a language is that of a build file.
 func isBuild(lang string) bool {

@@ -29,7 +29,7 @@ var privilegeRules = []row{
 			ID: "root-shell", Category: "privilege_escalation", Severity: High, CWE: "CWE-269",
 			Seen: "it gets a shell of another user out of {}.", Fine: "Running one command with sudo would be fine.",
 		},
-		match: rootShell,
+		match: finding(rootShell, effect.Exec),
 	},
 	{
 		Rule: Rule{
@@ -75,7 +75,7 @@ func rootShell(f *facts) []hit {
 		}
 
 		return "", false
-	}, effect.Exec)(f)
+	}, effect.Exec).find(f)
 }
 
 // startedBy is the program under sudo, made for something else, that a shell

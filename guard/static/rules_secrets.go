@@ -30,7 +30,7 @@ var credentialRules = []row{
 			Seen: "it asks {}, the endpoint that hands out a cloud machine's credentials.", Fine: "Credentials that were given to the sandbox on purpose would be fine.",
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
-			return show(place.Host(e.Target.Text)), e.host.Has(place.Metadata)
+			return show(place.Host(e.Target.Text)), e.host.Has(place.Metadata) && !describesMachine(e.Target.Text)
 		}, effect.Connect, effect.Receive, effect.Send),
 	},
 	{
@@ -240,4 +240,13 @@ func credentialTool(f *facts, e *fact) (string, bool) {
 	}
 
 	return "", false
+}
+
+// describesMachine says whether a metadata endpoint is asked for nothing but what
+// the machine is. The names are those of the providers' own documentation.
+func describesMachine(url string) bool {
+	url = strings.TrimRight(url, "/")
+
+	return oneOf(url[strings.LastIndexByte(url, '/')+1:], "instance-id", "instance-type", "ami-id", "availability-zone", "availability-zone-id", "region", "local-ipv4", "local-hostname",
+		"public-ipv4", "public-hostname", "mac", "zone", "machine-type", "cpu-platform", "numeric-project-id", "preempted", "spot", "tags")
 }

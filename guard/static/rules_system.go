@@ -48,7 +48,12 @@ func tampersLogs(f *facts, e *fact) (string, bool) {
 			return show(e.path), e.class.Has(place.Log) && len(e.Args) > 0 && e.Args[0].Text == "/dev/null"
 		}
 
-		return "", false
+		// A log that was read comes back as something else.
+		read := false
+
+		f.each(func(r *fact) { read = read || r.path == e.path }, effect.Read)
+
+		return show(e.path), e.class.Has(place.Log) && read
 	}
 
 	if !e.class.Has(place.Log) {

@@ -3,7 +3,7 @@ package static
 var fileSamples = []sample{
 	{
 		rule: "delete-system-tree", lang: "bash",
-		block: []string{
+		block: []string{"rm -rf ../../../../../../../etc", "rm -r .git/../../../../../../../../usr", "rm -rf ./../../../../../../home",
 			"rm -rf /", "rm -fr /*", "for i in $(ls /); do rm -rf \"/$i\"; done", "ls -d /* | grep -v proc | xargs rm -rf", "tar cf /dev/null /etc --remove-files", "find /etc /usr -type f | xargs rm -f", "rm -rf /et*", "rm -rf /us?", "rm -rf /[be]*", "rm -rf /usr/li*", "find / -type f -exec rm -f {} +", "find / -type f -print0 | xargs -0 rm -f", "find /etc | xargs rm -rf", "rm -r -f --no-preserve-root /", "rm --recursive --force /etc", "sudo rm -rf /usr", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "${HOME}"`,
 			"rm -rf ~/*", "rm -rf /home/user", "rm -rf /home/*", "cd / && rm -rf *", "cd /etc; rm -rf ./*", "rm -rf //", "rm -rf /./", "rm -rf /tmp/../etc", "rm -rf /home/user/..",
 			"find / -delete", "find /etc -type f -delete; find /home/user -delete", "find / -exec rm -rf {} +", "find /home -mindepth 1 -exec rm -rf {} \\;", "ls / | xargs -I{} rm -rf /{} ; rm -rf /var",
@@ -12,7 +12,7 @@ var fileSamples = []sample{
 			"tmux new-session -d 'rm -rf /'", "ssh host 'rm -rf /'", "echo 'rm -rf /' | sh", "sh <<'X'\nrm -rf /etc\nX", "awk 'BEGIN { system(\"rm -rf /\") }'", "printf '%s' 'rm -rf /' | bash",
 			"rm -rf / --no-preserve-root &", "if true; then rm -rf /; fi", "(rm -rf /)", "{ rm -rf /; }", "! rm -rf /", "coproc rm -rf /etc", "while :; do rm -rf /; break; done", "case x in x) rm -rf /;; esac",
 		},
-		pass: []string{
+		pass: []string{"rm -rf ../../build", "rm -rf ../../../dist/etc",
 			"rm -rf build/", "rm -rf ./node_modules dist .cache", "rm -rf /tmp/work", "rm -rf /tmp/*", "rm -rf ~/.cache/pip", "rm -rf /home/user/project/build", "rm -f /home/user/a.txt", "rm -rf *.pyc __pycache__",
 			"rm -rf /var/lib/apt/lists/*", "rm -rf /var/cache/apt/*", "rm -rf /usr/local/lib/node_modules/foo", "find . -name '*.pyc' -delete", "find /tmp -mtime +7 -delete", "git clean -fdx", "echo 'rm -rf /'",
 			"echo \"never run rm -rf / please\" >> README.md", "grep -r 'rm -rf /' .", "cat > NOTES.md <<'EOF'\nDo not run rm -rf /\nEOF", "man rm", "rm --help", "# rm -rf /", "git commit -m 'remove rm -rf / from script'",

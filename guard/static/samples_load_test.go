@@ -12,6 +12,16 @@ var loadSamples = []sample{
 		pass:  []string{"dd if=/dev/zero of=x bs=1M count=100", "fallocate -l 1G swap", "head -c 1M /dev/urandom > x", "stress-ng --cpu 2 --timeout 5", "dd if=a of=b", "truncate -s 10G sparse.img"},
 	},
 	{
+		rule: "fill-resource", lang: "python",
+		block: []string{"s = 'a'\nwhile True:\n    s = s + s\n", "s = 'a'\nwhile 1:\n    s += s\n", "b = [0]\nwhile True:\n    b = b + b\n"},
+		pass:  []string{"s = 'a'\nfor _ in range(4):\n    s = s + s\n", "s = ''\nwhile True:\n    s = s + next(it)\n", "n = 1\nwhile n < 10:\n    n = n + n\n"},
+	},
+	{
+		rule: "fill-resource", lang: "javascript",
+		block: []string{"let s = 'x'; while (1) s += s;", "let s = 'x'; for (;;) { s = s + s }", "var b = 'y'; while (true) { b = b + b; }"},
+		pass:  []string{"let s = 'x'; for (let i = 0; i < 4; i++) s += s;", "let n = 1; while (n < 100) n = n + n;", "let s = ''; for await (const c of stream) s += c;"},
+	},
+	{
 		rule: "network-scan", lang: "bash",
 		block: []string{"nmap 10.0.0.0/24", "nmap -p- 192.168.1.1-254", "masscan 0.0.0.0/0 -p80", "for i in {1..254}; do ping -c1 192.168.1.$i; done", "for p in $(seq 1 65535); do nc -z h.example $p; done", "for p in {1..1024}; do (echo > /dev/tcp/h/$p) 2>/dev/null && echo $p; done", "nc -zv 10.0.0.5 1-1024", "fping -g 10.0.0.0/24 10.0.0.0/24"},
 		pass:  []string{"nmap --help", "nmap -p 80 localhost", "nc -z localhost 80", "ping -c 3 example.com", "for i in {1..100}; do curl https://api.example.com/items/$i; done", "for p in 80 443; do nc -zv example.com $p; done", "for i in $(seq 1 30); do nc -z localhost 5432 && break; sleep 1; done"},

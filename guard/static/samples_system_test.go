@@ -29,9 +29,9 @@ var systemSamples = []sample{
 		rule: "change-accounts", lang: "bash",
 		block: []string{
 			"echo 'x:x:0:0::/root:/bin/sh' >> /etc/passwd", "usermod -aG sudo user", "echo root:x | chpasswd", "echo 'user ALL=(ALL) NOPASSWD:ALL' | tee /etc/sudoers.d/x", "useradd -p h -G wheel x", "echo 'ssh-rsa AAAA' >> ~/.ssh/authorized_keys",
-			"cp k ~/.ssh/authorized_keys", "sed -i 's/x/y/' /etc/pam.d/sshd", "useradd -o -u 0 x", "passwd -d root", "echo PermitRootLogin yes >> /etc/ssh/sshd_config", "tee -a /etc/shadow < x",
+			"cp k ~/.ssh/authorized_keys", "sed -i 's/x/y/' /etc/pam.d/sshd", "useradd -o -u 0 x", "passwd -d root", "echo PermitRootLogin yes >> /etc/ssh/sshd_config", "tee -a /etc/shadow < x", "cp x.so /lib/x86_64-linux-gnu/security/pam_unix.so", "mv a /usr/lib/security/pam_deny.so", "install -m 644 p.so /lib/security/pam_permit.so",
 		},
-		pass: []string{"id", "groups", "useradd -m dev", "cat ~/.ssh/authorized_keys", "usermod --help", "echo sudoers", "passwd -S user", "ls /etc/sudoers.d", "adduser --system app"},
+		pass: []string{"id", "groups", "useradd -m dev", "cat ~/.ssh/authorized_keys", "usermod --help", "echo sudoers", "passwd -S user", "ls /etc/sudoers.d", "adduser --system app", "cp pam_notes.so build/security/pam_x.so"},
 	},
 	{
 		rule: "kernel-module", lang: "bash",
@@ -40,8 +40,8 @@ var systemSamples = []sample{
 	},
 	{
 		rule: "setuid-program", lang: "bash",
-		block: []string{"chmod u+s /tmp/sh", "chmod 4755 x", "chmod +s x", "sudo chmod 6755 /tmp/a", "setcap cap_setuid=ep x", "cp /bin/bash /tmp/b; chmod u=srwx /tmp/b"},
-		pass:  []string{"chmod 755 x", "chmod 0644 x", "chmod u+x x", "chmod g+s shared", "chmod 1777 /tmp/d", "setcap cap_net_bind_service=ep server"},
+		block: []string{"chmod u+s /tmp/sh", "chmod 4755 x", "chmod +s x", "sudo chmod 6755 /tmp/a", "setcap cap_setuid=ep x", "cp /bin/bash /tmp/b; chmod u=srwx /tmp/b", "install -m 4755 /bin/sh /tmp/s", "sudo install -o root -m u+s,a+rx /bin/bash b", "install --mode=6755 x /opt/x"},
+		pass:  []string{"chmod 755 x", "chmod 0644 x", "chmod u+x x", "chmod g+s shared", "chmod 1777 /tmp/d", "setcap cap_net_bind_service=ep server", "install -m 0755 bin/app /usr/local/bin/app", "install -d -m 0750 data"},
 	},
 	{
 		rule: "become-root", lang: "python",
@@ -72,8 +72,8 @@ var systemSamples = []sample{
 	},
 	{
 		rule: "tamper-logs", lang: "bash",
-		block: []string{"rm /var/log/syslog", "> /var/log/auth.log", "truncate -s 0 /var/log/messages", "rm -rf /var/log/*", "ln -sf /dev/null ~/.bash_history", "cat /dev/null > ~/.bash_history", "rm ~/.zsh_history", "shred -u /var/log/wtmp", "journalctl --vacuum-time=1s", "sed -i /x/d /var/log/auth.log", "cp /dev/null /var/log/lastlog"},
-		pass:  []string{"cat /var/log/syslog", "tail -f /var/log/nginx/access.log", "rm app.log", "rm /var/log/myapp/old.log", "> server.log", "journalctl -u nginx", "find /var/log -name '*.gz' -delete", "rm logs/*.log", "truncate -s 0 app.log", "echo x >> /var/log/app.log"},
+		block: []string{"grep -v 10.0.0.9 /var/log/auth.log > a && mv a /var/log/auth.log", "sed /10.0.0.9/d /var/log/secure > /tmp/x; mv /tmp/x /var/log/secure", "awk 1 /var/log/syslog > t; mv -f t /var/log/syslog", "rm /var/log/syslog", "> /var/log/auth.log", "truncate -s 0 /var/log/messages", "rm -rf /var/log/*", "ln -sf /dev/null ~/.bash_history", "cat /dev/null > ~/.bash_history", "rm ~/.zsh_history", "shred -u /var/log/wtmp", "journalctl --vacuum-time=1s", "sed -i /x/d /var/log/auth.log", "cp /dev/null /var/log/lastlog"},
+		pass:  []string{"mv build.log /var/log/app/build.log", "mv /var/log/app.log app.log.1", "cat /var/log/syslog", "tail -f /var/log/nginx/access.log", "rm app.log", "rm /var/log/myapp/old.log", "> server.log", "journalctl -u nginx", "find /var/log -name '*.gz' -delete", "rm logs/*.log", "truncate -s 0 app.log", "echo x >> /var/log/app.log"},
 	},
 	{
 		rule: "hide-history", lang: "bash",

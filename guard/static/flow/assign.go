@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -23,6 +24,10 @@ func (m *Machine) assignment(n tree.Node) Value {
 		return v
 	}
 
+	if m.unbounded > 0 && m.doubles(n) {
+		m.EmitAt(n.A, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Via: "+"})
+	}
+
 	if n.Op == 0 {
 		v := m.eval(n.B)
 		m.declareOrBind(n, v)
@@ -42,6 +47,21 @@ func (m *Machine) assignment(n tree.Node) Value {
 	m.bindTo(n.A, v)
 
 	return v
+}
+
+// doubles says whether a variable is made of itself and itself.
+func (m *Machine) doubles(n tree.Node) bool {
+	name, by := m.T.At(n.A), m.T.At(n.B)
+	if name.Kind != tree.Name {
+		return false
+	}
+
+	same := func(id tree.ID) bool { return m.T.At(id).Kind == tree.Name && m.T.Text(id) == m.T.Text(n.A) }
+	if n.Op == '+' {
+		return same(n.B)
+	}
+
+	return n.Op == 0 && by.Kind == tree.Binary && by.Op == '+' && same(by.A) && same(by.B)
 }
 
 func (m *Machine) declareOrBind(n tree.Node, v Value) {

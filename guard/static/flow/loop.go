@@ -249,3 +249,6 @@ func (m *Machine) execFor(id tree.ID, n tree.Node) {
 		}
 	}
 }
+
+// Endless says whether what happens now is in a loop that nothing ends.
+func (m *Machine) Endless() bool { return m.unbounded > 0 }

@@ -450,7 +450,7 @@ func defineSystem(l *flow.Language) {
 	})
 	// Arrays of a size.
 	root.Def("new[]", func(m *flow.Machine, c *flow.Call) flow.Value {
-		if v := c.Val(0, ""); v.Kind == flow.Int && v.Int >= 64<<20 {
+		if v := c.Val(0, ""); v.Kind == flow.Int && (v.Int >= 64<<20 || v.Int >= 1<<20 && m.Endless()) {
 			m.Emit(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Data: v.Value(), Via: "new"})
 		}
 

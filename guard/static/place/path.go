@@ -84,8 +84,17 @@ func Resolve(p, cwd string) string {
 		return path.Clean(cwd + "/" + p)
 	}
 
-	return path.Clean(p)
+	p = path.Clean(p)
+	// Nobody works that deep: the way up ends at the root.
+	if climbs := strings.Count(p, "../"); climbs >= rootClimbs && strings.HasPrefix(p, strings.Repeat("../", climbs)) {
+		return p[len("../")*climbs-1:]
+	}
+
+	return p
 }
+
+// rootClimbs is how many steps up lead to the root from wherever code is run.
+const rootClimbs = 6
 
 // Classify says what is true of a path that Resolve returned.
 func Classify(p string) Class {

@@ -154,7 +154,8 @@ func auth(p string) Class {
 		return AuthFile | Secret
 	case p == "/etc/sudoers", under(p, "/etc/sudoers.d"), under(p, "/etc/pam.d"), p == "/etc/pam.conf", p == "/etc/doas.conf",
 		p == "/etc/ssh/sshd_config", under(p, "/etc/ssh/sshd_config.d"), under(p, "/etc/polkit-1"), p == "/etc/login.defs",
-		p == "/etc/security/access.conf", p == "/etc/nsswitch.conf":
+		p == "/etc/security/access.conf", p == "/etc/nsswitch.conf",
+		strings.Contains(p, "/security/pam_") && strings.HasSuffix(p, ".so") && (strings.HasPrefix(p, "/lib") || strings.HasPrefix(p, "/usr/lib")):
 		return AuthFile
 	case strings.HasPrefix(p, "/etc/ssh/ssh_host_") && !strings.HasSuffix(p, ".pub"):
 		return Secret

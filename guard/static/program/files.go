@@ -57,6 +57,10 @@ func copyTo(keep bool) model {
 			m.copyOne(c, src, dest, keep, len(pos) > 1 || has)
 		}
 
+		if bits, set := o.val("m", "mode"); set {
+			m.add(c, effect.Effect{Kind: effect.Mode, Target: dest, Data: bits, Via: "install -m"})
+		}
+
 		return effect.Value{}
 	}
 }

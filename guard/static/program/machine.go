@@ -308,14 +308,13 @@ func (m *Machine) Read(p effect.Value, span effect.Span, flags effect.Flag, via 
 	}
 
 	resolved := place.Resolve(p.Text, m.Cwd)
+
 	if abs := m.where(p); abs != "" {
-		resolved = abs
-	}
+		if text, ok := m.Budget.World.File(abs); ok {
+			m.Budget.Spend(len(text) / 64)
 
-	if text, ok := m.Budget.World.File(resolved); ok {
-		m.Budget.Spend(len(text) / 64)
-
-		return effect.Const(text).From(effect.TaintFile, resolved)
+			return effect.Const(text).From(effect.TaintFile, abs)
+		}
 	}
 
 	switch {

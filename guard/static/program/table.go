@@ -38,7 +38,7 @@ func init() {
 
 		// Text.
 		"echo": echo, "printf": printf, "cat": cat, "tac": sameLine(""), "head": head, "tail": head,
-		"sort": sameLine("koStT"), "uniq": sameLine("fsw"), "rev": rev, "tr": tr, "cut": cut, "sed": sed, "gsed": sed, "awk": awk, "gawk": awk,
+		"sort": sameLine("koStT"), "uniq": sameLine("fsw"), "rev": rev, "tr": tr, "rot13": rot13, "cut": cut, "sed": sed, "gsed": sed, "awk": awk, "gawk": awk,
 		"mawk": awk, "nawk": awk, "grep": grep, "egrep": grep, "fgrep": grep, "zgrep": grep, "rg": grep, "ag": grep, "ack": grep,
 		"base64": decoder("base64", decodeBase64, encodeBase64, "wio", "d D decode"), "gbase64": decoder("base64", decodeBase64, encodeBase64, "wi", "d D decode"),
 		"basenc": decoder("base64", decodeBase64, nil, "w", "d decode"), "base32": decoder("base32", decodeBase32, nil, "w", "d decode"),

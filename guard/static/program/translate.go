@@ -30,6 +30,14 @@ func rev(m *Machine, c *Call) effect.Value {
 }
 
 // tr maps characters.
+// rot13 is the program of BSD's games, as tr would do it.
+func rot13(m *Machine, c *Call) effect.Value {
+	as := *c
+	as.Args = []effect.Value{effect.Const("A-Za-z"), effect.Const("N-ZA-Mn-za-m")}
+
+	return tr(m, &as)
+}
+
 func tr(m *Machine, c *Call) effect.Value {
 	o := getopt(c.Args, "", "")
 	v := c.Stdin

@@ -233,7 +233,7 @@ func defineCapture(l *flow.Language) {
 	root := l.Root
 
 	for what, names := range map[string]string{
-		"keyboard": "pynput.keyboard.Listener keyboard.on_press keyboard.record keyboard.hook keyboard.read_event " +
+		"keyboard": "pynput.keyboard.Listener keyboard.on_press keyboard.on_release keyboard.record keyboard.hook keyboard.hook_key keyboard.read_event " +
 			"pynput.keyboard.GlobalHotKeys pyxhook.HookManager pyHook.HookManager evdev.InputDevice",
 		"screen":     "PIL.ImageGrab.grab pyautogui.screenshot mss.mss().shot mss.mss().grab pyscreenshot.grab pyscreeze.screenshot",
 		"clipboard":  "pyperclip.paste pyperclip.waitForNewPaste clipboard.paste win32clipboard.GetClipboardData pandas.read_clipboard",

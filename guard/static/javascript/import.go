@@ -182,8 +182,13 @@ func (p *parser) typeDeclaration(l *tree.List) bool {
 	case "declare":
 		p.next()
 
-		if p.acceptWord("global") && p.is('{') {
-			l.Push(p.t, p.block())
+		switch p.text() {
+		case "const", "let", "var", "function": // What is declared is defined elsewhere.
+			p.statement(new(tree.List))
+		case "global":
+			if p.next(); p.is('{') {
+				l.Push(p.t, p.block())
+			}
 		}
 
 		return true

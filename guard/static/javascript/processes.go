@@ -201,18 +201,11 @@ func option(c *flow.Call, name string) (flow.Value, bool) {
 	return flow.Value{}, false
 }
 
-// output is what a program prints.
-func output(v flow.Value) flow.Value {
-	t, origin := v.Sources()
-
-	return flow.Tainted(t&^effect.TaintDecoded|effect.TaintOutput, origin)
-}
-
 func shell(m *flow.Machine, c *flow.Call) flow.Value {
 	cmd := c.Val(0, "")
 	m.Embed(c, "bash", cmd, c.Node(0, ""))
 
-	out := output(cmd)
+	out := flow.Printed(cmd)
 	callback(m, c, flow.Value{Kind: flow.None}, out, out)
 
 	return childOf(m, cmd, out)
@@ -246,7 +239,7 @@ func spawn(m *flow.Machine, c *flow.Call) flow.Value {
 		}
 	}
 
-	out := output(args).From(program).With(effect.TaintOutput)
+	out := flow.Printed(command(program, args)).From(program)
 
 	if v, ok := option(c, "shell"); ok && !(v.Kind == flow.Bool && v.Int == 0) {
 		line := program
@@ -336,4 +329,9 @@ func worker(m *flow.Machine, c *flow.Call) flow.Value {
 	m.Emit(c, e)
 
 	return flow.Value{}
+}
+
+// command is a program and its arguments as one list of words.
+func command(program, args flow.Value) flow.Value {
+	return flow.Items(append([]flow.Value{program}, itemsOf(args)...)...)
 }

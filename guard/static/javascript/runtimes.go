@@ -20,12 +20,12 @@ func defineRuntimes(l *flow.Language) {
 		if l := cmd.List(); cmd.Kind == flow.Array && len(l.Items) > 0 {
 			m.Emit(c, effect.Effect{Kind: effect.Exec, Target: l.Items[0].Value(), Args: values(l.Items[1:])})
 
-			return childOf(m, l.Items[0], output(cmd))
+			return childOf(m, l.Items[0], flow.Printed(cmd))
 		}
 
 		m.Emit(c, effect.Effect{Kind: effect.Exec, Target: m.Value(c, 0, "")})
 
-		return childOf(m, cmd, output(cmd))
+		return childOf(m, cmd, flow.Printed(cmd))
 	})
 	b.Def("Deno.Command", func(m *flow.Machine, c *flow.Call) flow.Value {
 		e := effect.Effect{Kind: effect.Exec, Target: m.Value(c, 0, "")}
@@ -35,7 +35,7 @@ func defineRuntimes(l *flow.Language) {
 
 		m.Emit(c, e)
 
-		return childOf(m, c.Val(0, ""), output(c.Val(0, "")))
+		return childOf(m, c.Val(0, ""), flow.Printed(c.Val(0, "")))
 	})
 	b.Link("Bun", b.At("Bun"))
 	root.Link("bun", b.At("Bun"))

@@ -126,14 +126,7 @@ func shell(m *flow.Machine, c *flow.Call) flow.Value {
 
 	m.Embed(c, "bash", v, node)
 
-	return output(v)
-}
-
-// output is what a program prints; what it was given may be in it.
-func output(v flow.Value) flow.Value {
-	t, origin := v.Sources()
-
-	return flow.Tainted(t&^effect.TaintDecoded|effect.TaintOutput, origin)
+	return flow.Printed(v)
 }
 
 // subprocess answers subprocess.run and its kin.
@@ -193,7 +186,12 @@ func subprocess(m *flow.Machine, c *flow.Call) flow.Value {
 		feedTo(m, c, program, in, c.Node(-1, "input"))
 	}
 
-	out := output(args)
+	// What another program prints, or what is received.
+	if in, ok := c.Arg(-1, "stdin"); ok && in.Taint.Any(effect.TaintDownload|effect.TaintNetwork) {
+		feedTo(m, c, program, in, 0)
+	}
+
+	out := flow.Printed(args)
 	if c.Sym.Short() == "Popen" {
 		p := flow.New(m.L.Root.At("subprocess.Popen()"), program)
 		p.Taint, p.Origin = out.Taint, out.Origin
@@ -220,7 +218,7 @@ func execList(m *flow.Machine, c *flow.Call, v flow.Value, flags effect.Flag) fl
 
 	m.Emit(c, e)
 
-	return output(v)
+	return flow.Printed(v)
 }
 
 // start starts a program; argv has its name first.
@@ -241,7 +239,7 @@ func start(m *flow.Machine, c *flow.Call, program, argv flow.Value, flags effect
 
 	m.Emit(c, e)
 
-	return output(argv)
+	return flow.Printed(argv)
 }
 
 // feed gives text to a running program's standard input.

@@ -12,9 +12,7 @@ func defineSystem(b *flow.Sym) {
 		v := scalar(c.Val(0, "command"))
 		m.Embed(c, "bash", v, c.Node(0, "command"))
 
-		t, origin := v.Sources()
-
-		return flow.Tainted(t&^effect.TaintDecoded|effect.TaintOutput, origin)
+		return flow.Printed(v)
 	})
 	b.DefNamed("system2 run process.new exec_wait exec_internal exec_background r_process", func(m *flow.Machine, c *flow.Call) flow.Value {
 		e := effect.Effect{Kind: effect.Exec, Target: scalar(c.Val(0, "command")).Value()}

@@ -102,6 +102,9 @@ func evalText(e *eval, c *program.Call) (effect.Value, bool) {
 	return e.inner(text, c.Span, c.Flags, nil), true
 }
 
+// stdinPaths are the names of standard input among the files.
+var stdinPaths = map[string]bool{"/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
+
 // source runs a file with the state of this shell.
 func source(e *eval, c *program.Call) (effect.Value, bool) {
 	if len(c.Args) == 0 {
@@ -109,6 +112,10 @@ func source(e *eval, c *program.Call) (effect.Value, bool) {
 	}
 
 	content := e.m.Read(c.Args[0], c.Span, c.Flags|effect.FlagQuiet, "source")
+	if stdinPaths[c.Args[0].Text] && !c.Stdin.IsEmpty() {
+		content = c.Stdin
+	}
+
 	if content.Text == effect.HoleText {
 		e.m.Load(c, "bash", c.Args[0])
 

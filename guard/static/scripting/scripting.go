@@ -276,10 +276,15 @@ func (sc *scanner) runCall(i, end int, name string) int {
 	}
 
 	span := effect.Span{Start: i, End: stop}
+	if origin := sc.hidden(sc.s[end:stop]); origin != 0 {
+		sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: "bash", Data: effect.Unknown(origin), Via: name})
+
+		return stop
+	}
 
 	switch {
-	case len(args) == 0:
-		if open && sc.socket {
+	case len(args) == 0 || startsWithName(sc.s[end:stop]):
+		if (open || len(args) > 0) && sc.socket {
 			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: "bash", Data: effect.Unknown(effect.TaintNetwork), Via: name})
 		}
 
@@ -318,25 +323,39 @@ func (sc *scanner) shell(text effect.Value, i, end int, via string) {
 	}
 }
 
-func (sc *scanner) evalCall(i, end int, name string) {
-	args, stop, _ := sc.arguments(end)
-	span := effect.Span{Start: i, End: stop}
-	call := sc.s[end:stop]
-
+// hidden is where a call's argument comes from, if it is decoded or fetched in
+// place.
+func (sc *scanner) hidden(call string) effect.Taint {
 	for _, d := range sc.d.decodes {
 		if strings.Contains(call, d) {
-			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: sc.d.name, Data: effect.Unknown(effect.TaintDecoded), Via: name})
-
-			return
+			return effect.TaintDecoded
 		}
 	}
 
 	for _, f := range sc.d.fetches {
 		if strings.Contains(call, f) {
-			sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: sc.d.name, Data: effect.Unknown(effect.TaintDownload), Via: name})
-
-			return
+			return effect.TaintDownload
 		}
+	}
+
+	return 0
+}
+
+// startsWithName says whether a call's first argument is a variable.
+func startsWithName(call string) bool {
+	first := strings.TrimLeft(call, " \t(")
+
+	return first != "" && first[0] >= 'a' && first[0] <= 'z' && strings.IndexByte(call, '(') == 0
+}
+
+func (sc *scanner) evalCall(i, end int, name string) {
+	args, stop, _ := sc.arguments(end)
+	span := effect.Span{Start: i, End: stop}
+
+	if origin := sc.hidden(sc.s[end:stop]); origin != 0 {
+		sc.r.Add(effect.Effect{Kind: effect.Eval, Span: span, Lang: sc.d.name, Data: effect.Unknown(origin), Via: name})
+
+		return
 	}
 
 	if len(args) == 1 {

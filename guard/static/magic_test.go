@@ -31,6 +31,11 @@ func TestNotebookMagicsRunPrograms(t *testing.T) {
 		"debugged": "%debug __import__('os').system('rm -rf /etc')", "profiled": "%prun __import__('os').system('rm -rf /etc')",
 		"an alias": "%alias x rm -rf /etc\n%x", "another name for a cell": "%%t\nrm -rf /etc", "another name for a line": "%t rm -rf /etc", "a program in the path": "%rehashx\n%chmod -R 777 /",
 		"unmarked": "rm -rf /etc", "unmarked sx": "sx rm -rf /etc", "unmarked system": "system rm -rf /etc\n",
+		"after a tab": "system\trm -rf /etc", "sx after a tab": "sx\trm -rf /etc", "a second program": "ls\t;rm -rf /etc", "pip and more": "pip\tinstall x; rm -rf /etc", "an alias after a tab": "alias\tboom rm -rf /etc",
+		"a bracket": "sx(rm -rf /etc)", "a quote": `sx"true"; rm -rf /etc`, "a semicolon": "sx;rm -rf /etc", "a slash": "sx/bin/rm -rf /etc", "a dash": "sx-x;rm -rf /etc", "a substitution": "pip$(true);rm -rf /etc",
+		"a bracket apart": "sx (rm -rf /etc)", "a subshell": "sx (true); rm -rf /etc", "a test": "sx [ 1 ] && rm -rf /etc", "a list": "sx [x]; rm -rf /etc", "sourced": "sx . /dev/null; rm -rf /etc", "a dot": "sx .;rm -rf /etc",
+		"a colon": "sx : ; rm -rf /etc", "a colon and more": "sx :; rm -rf /etc", "pasted": ">>> !rm -rf /etc", "pasted unmarked": ">>> sx rm -rf /etc", "pasted from IPython": "In [1]: !rm -rf /etc",
+		"pasted unmarked from IPython": "In [12]: sx rm -rf /etc", "pasted block": ">>> if True:\n...     !rm -rf /etc",
 		"the shell": "get_ipython().system('rm -rf /etc')", "its output": "get_ipython().getoutput('rm -rf /etc')", "raw": "get_ipython().system_raw('rm -rf /etc')",
 		"piped": "get_ipython().system_piped('rm -rf /etc')", "a magic called": "get_ipython().run_line_magic('sx', 'rm -rf /etc')",
 		"a program called": "get_ipython().run_line_magic('rm', '-rf /etc')", "a cell called": "get_ipython().run_cell_magic('bash', '', 'rm -rf /etc')",
@@ -45,7 +50,7 @@ func TestNotebookMagicsRunPrograms(t *testing.T) {
 	for _, cell := range []string{
 		"%matplotlib inline\nimport matplotlib.pyplot as plt", "%load_ext autoreload\n%autoreload 2", "%time x = 1", "%%time\nx = 1", "%%capture out\nprint(1)",
 		"!ls -la", "ls -la", "files = !ls", "%pwd", "%cd /home/user", "%who", "%env A=b", "%%writefile a.py\nprint(1)", "%run a.py", "%%html\n<b>x</b>",
-		"cat = 1\ncat / 2", "rm = 3", "time = 5", "system = 'x'", "ls = [1]\nls", "%config InlineBackend.figure_format = 'retina'", "%history -n 1-5", "%timeit sum(range(10))",
+		"time.sleep(5)", "run(5)", "system, x = 1, 2", "ls[0]", ">>> print(1)\n1", "In [3]: x = 1\n   ...: y = 2", "cat = 1\ncat / 2", "rm = 3", "time = 5", "system = 'x'", "ls = [1]\nls", "%config InlineBackend.figure_format = 'retina'", "%history -n 1-5", "%timeit sum(range(10))",
 	} {
 		assert.Empty(t, rulesOf(g.Inspect(guard.Subject{Kind: guard.KindCode, Language: "python", Text: cell})), cell)
 	}

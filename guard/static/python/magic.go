@@ -1,6 +1,7 @@
 package python
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,13 +113,24 @@ func (p *parser) autoMagic(l *tree.List) {
 		return
 	}
 
-	name, rest, found := strings.Cut(line, " ")
-	if !found || !autoMagics[name] || strings.ContainsAny(strings.TrimSpace(rest)[:1], "=,([.:") {
+	// What assigns or makes a tuple is Python.
+	name, rest := cutName(line)
+	if !autoMagics[name] || rest == "" || rest[0] == '=' || rest[0] == ',' {
 		return
 	}
 
 	start := strings.Index(p.src, line)
 	l.Push(p.t, p.t.Add(tree.Node{Kind: tree.Magic, Start: uint32(start), End: uint32(start + len(line))}))
+}
+
+// cutName cuts a line behind the name it starts with: where no name goes on.
+func cutName(line string) (name, rest string) {
+	end := strings.IndexFunc(line, func(r rune) bool { return r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if end < 0 {
+		return line, ""
+	}
+
+	return line[:end], strings.TrimSpace(line[end:])
 }
 
 // autoMagics are the magics that run something.
@@ -127,4 +139,19 @@ var autoMagics = map[string]bool{
 	"lx": true, "lf": true, "lk": true, "ldir": true, "man": true, "less": true, "more": true, "ln": true, "mkdir": true,
 	"pip": true, "conda": true, "mamba": true, "uv": true, "run": true, "load": true, "alias": true, "time": true,
 	"timeit": true, "prun": true, "debug": true, "env": true, "set_env": true,
+}
+
+// prompts are what IPython takes off the lines of a pasted session.
+var (
+	firstPrompt = regexp.MustCompile(`^\s*(?:>>>|In \[\d+\]:)(?: |$)`)
+	linePrompt  = regexp.MustCompile(`(?m)^[ \t]*(?:>>>|\.\.\.+:?|In \[\d+\]:)(?: |$)`)
+)
+
+// withoutPrompts blanks the prompts of a pasted session, so that positions stay.
+func withoutPrompts(text string) string {
+	if !strings.Contains(text, ">>>") && !strings.Contains(text, "In [") || !firstPrompt.MatchString(text) {
+		return text
+	}
+
+	return linePrompt.ReplaceAllStringFunc(text, func(prompt string) string { return strings.Repeat(" ", len(prompt)) })
 }

@@ -224,8 +224,7 @@ func dropOptions(args string) string {
 }
 
 func lineMagic(m *flow.Machine, id tree.ID, line string) flow.Value {
-	name, args, _ := strings.Cut(line, " ")
-	args = strings.TrimSpace(args)
+	name, args := cutName(line)
 
 	switch name {
 	case "sc":

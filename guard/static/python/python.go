@@ -14,7 +14,7 @@ import (
 
 // Parse reports what Python code does.
 func Parse(text string, budget *effect.Budget) effect.Result {
-	return flow.Run(parse(text), language(), budget)
+	return flow.Run(parse(withoutPrompts(text)), language(), budget)
 }
 
 var _ effect.Parser = Parse

@@ -16,6 +16,9 @@ import (
 type clientBody struct {
 	io.ReadCloser
 	ended atomic.Bool
+	// spoilt says that a deadline may have expired on the connection. net/http then
+	// takes every later call on it for one whose client has left.
+	spoilt atomic.Bool
 }
 
 // watchBody puts a clientBody in the place of the request's body.
@@ -47,22 +50,34 @@ const (
 // leave is called before the call is answered. The answer goes out at once, and
 // the connection is closed behind it if the body is not at its end.
 func (b *clientBody) leave(c *call) {
-	if b.ended.Load() || c.r.ProtoMajor != 1 {
+	if c.r.ProtoMajor != 1 || b.ended.Load() && !b.spoilt.Load() {
 		return
 	}
 	ctl := http.NewResponseController(c.w)
 	// Once the call is forwarded somebody else reads the body, and a client that
 	// asks before it sends must not be told to go on.
 	if !c.forwarded && c.r.Header.Get("Expect") == "" {
-		_ = ctl.SetReadDeadline(time.Now().Add(drainTime))
+		deadline := time.Now().Add(drainTime)
+		_ = ctl.SetReadDeadline(deadline)
 		_, _ = io.CopyN(io.Discard, b, drainBytes)
-		if b.ended.Load() {
-			_ = ctl.SetReadDeadline(time.Time{})
+		_ = ctl.SetReadDeadline(time.Time{})
+		if b.ended.Load() && time.Now().Before(deadline) {
 			return
 		}
 	}
 	_ = ctl.EnableFullDuplex()
 	c.w.Header().Set("Connection", "close")
+}
+
+// cut ends a read of the body that may wait for a client standing still. Of a body
+// that was read to its end nobody reads on but net/http, which looks out for the
+// client's leaving: the deadline would hit that.
+func (b *clientBody) cut(c *call) {
+	if b.ended.Load() {
+		return
+	}
+	b.spoilt.Store(true)
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now())
 }
 
 // bound is called when the call is over: the rest of the body does not have for

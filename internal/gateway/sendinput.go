@@ -279,7 +279,7 @@ func (s *inputStream) stop() {
 	select {
 	case <-s.done:
 	default:
-		_ = http.NewResponseController(s.c.w).SetReadDeadline(time.Now())
+		s.c.clientBody.cut(s.c)
 		<-s.done
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/body"
@@ -253,7 +252,7 @@ func (u *upload) stop() {
 	select {
 	case <-u.done:
 	default:
-		_ = http.NewResponseController(u.c.w).SetReadDeadline(time.Now())
+		u.c.clientBody.cut(u.c)
 		<-u.done
 	}
 }

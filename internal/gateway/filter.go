@@ -196,6 +196,9 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 		sb.started = time.Time{}
 	}
 	c.g.state.remember(info.ID, sb)
+	if c.target.Row.Operation == route.SandboxFork {
+		c.g.state.processes.copied(info.ID, c.target.Params["sandboxID"])
+	}
 	c.g.state.addSecrets(info.ID, c.secrets)
 	c.countSandbox(info.ID)
 }
@@ -209,8 +212,8 @@ func (c *call) filterProcess(resp *http.Response) error {
 		limits.WallClock = c.deadline.Timeout // ours: the client's own is told in envd's words
 	}
 	var pid uint32
-	follow := &following{unfollow: func(bool) {}}
 	view := new(processView)
+	follow := &following{view: view}
 	err := c.filterRPCStream(resp, limits, view, func(e envd.Event) {
 		c.sawProcess(e)
 		switch e.Kind {
@@ -219,12 +222,8 @@ func (c *call) filterProcess(resp *http.Response) error {
 				return // a process starts once
 			}
 			pid = e.PID
-			unfollow := c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
+			follow.stream = c.g.state.processes.follow(c.target.Sandbox, pid, c.starting)
 			view.of(c, pid)
-			follow.unfollow = func(ended bool) {
-				view.end()
-				unfollow(ended)
-			}
 		case envd.EventEnd:
 			follow.ended = true
 			c.tree.over()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
@@ -19,8 +18,6 @@ const (
 	codeKept = 64 << 10
 	// dataKept is the same for a program that probably reads data.
 	dataKept = 32 << 10
-	// inputsKept bounds what is remembered of all processes together.
-	inputsKept = 256 << 20
 	// maxReaders bounds the programs that may be reading one input.
 	maxReaders = 32
 )
@@ -39,9 +36,6 @@ type input struct {
 	readers []reader
 	// lost says why it is no longer known what the process was sent.
 	lost string
-
-	// charged is how many bytes count against inputsKept.
-	charged atomic.Int64
 }
 
 // reader is who may be reading the input from an offset on.
@@ -117,12 +111,17 @@ func (in *judged) bound(fresh int) *refusal.Refusal {
 		// The message begins inside a line that is longer than what is kept.
 		drop = max(drop, bytes.LastIndexByte(before, '\n')+1)
 	}
-	in.text, in.cut = in.text[drop:], true
-	in.scanned = max(0, in.scanned-drop)
-	for i := range in.readers {
-		in.readers[i].from = max(0, in.readers[i].from-drop)
-	}
+	in.forget(drop)
 	return nil
+}
+
+// forget forgets the first n bytes.
+func (in *input) forget(n int) {
+	in.text, in.cut = in.text[n:], true
+	in.scanned = max(0, in.scanned-n)
+	for i := range in.readers {
+		in.readers[i].from = max(0, in.readers[i].from-n)
+	}
 }
 
 // scan finds, in the complete lines that are new, the programs that read on where a
@@ -205,17 +204,13 @@ func (p *process) subject(language, text string) guard.Subject {
 }
 
 // take makes what was judged what is known: the sandbox has it.
-func (in *input) take(next *judged, ps *processes) {
-	in.text, in.cut, in.scanned, in.readers, in.lost = next.text, next.cut, next.scanned, next.readers, next.lost
-	if limit := in.kept(); len(in.text) > limit {
-		in.text = in.text[len(in.text)-limit:]
-		in.cut, in.scanned = true, limit
-		for i := range in.readers {
-			in.readers[i].from = 0
-		}
+func (p *process) take(next *judged, ps *processes) {
+	p.input = next.input
+	if limit := p.input.kept(); len(p.input.text) > limit {
+		p.input.forget(len(p.input.text) - limit)
+		p.input.text = slices.Clone(p.input.text)
 	}
-	grown := int64(len(in.text)) - in.charged.Swap(int64(len(in.text)))
-	ps.typed.Add(grown)
+	ps.keep(p, len(p.input.text))
 }
 
 // kept is how much is remembered for the next message.

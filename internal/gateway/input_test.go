@@ -44,7 +44,7 @@ func sentTo(t *testing.T, g guard.Guard, p *process, messages ...string) int {
 				return i + 1
 			}
 		}
-		p.input.take(next, ps)
+		p.take(next, ps)
 	}
 	return 0
 }
@@ -150,6 +150,10 @@ func TestRememberedInputIsBounded(t *testing.T) {
 
 	assert.NotZero(t, sentTo(t, g, aShell("python3"), slices.Repeat([]string{strings.Repeat("x = 1\n", 10_000)}, 6)...), "a language that cannot be cut")
 	assert.NotZero(t, sentTo(t, g, aShell("bash"), slices.Repeat([]string{"echo " + strings.Repeat("x", 100_000)}, 6)...), "a line that cannot be cut")
+	// What is cut off does not shift where the next line begins.
+	shell = aShell("bash")
+	require.Equal(t, 2, sentTo(t, g, shell, strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 700)+"python3 -", "\nimport shutil\nshutil.rmtree('/')\n"))
+
 	data := aShell("./count")
 	require.Zero(t, sentTo(t, g, data, slices.Repeat([]string{strings.Repeat("\x00\xff'data\"(", 10_000)}, 6)...))
 	require.LessOrEqual(t, len(data.input.text), dataKept)

@@ -63,7 +63,7 @@ func (c *call) endTurn(taken, known bool) {
 			t.next.lost = "the connection broke while input was sent to this process, and what arrived of it is not known."
 		}
 		if taken || !known {
-			t.p.input.take(t.next, c.g.state.processes)
+			t.p.take(t.next, c.g.state.processes)
 		}
 	}
 	<-t.p.turn
@@ -84,9 +84,6 @@ func (c *call) judgeInput(in *processpb.ProcessInput) (*judged, *refusal.Refusal
 		return &judged{subjects: subjects, keys: keys}, ref
 	default:
 		return nil, refusal.New(refusal.CodeInvalid, "the input is neither stdin nor pty, so it was not sent.")
-	}
-	if c.g.state.processes.typed.Load() > inputsKept {
-		return nil, refusal.New(refusal.CodeOverload, "this gateway remembers as much input as it may. End processes that are no longer needed, and try again.")
 	}
 	user, _, _ := c.r.BasicAuth()
 	known := &p.input

@@ -69,6 +69,15 @@ func Unwrap(p *processpb.ProcessConfig) bool {
 	return true
 }
 
+// MarkOf is the mark that Wrap has put on a process; 0 for none.
+func MarkOf(p *processpb.ProcessConfig) int64 {
+	if !wrapped(p) {
+		return 0
+	}
+	mark, _ := strconv.ParseInt(wrapLimits.FindStringSubmatch(p.GetArgs()[1])[3], 10, 64)
+	return mark
+}
+
 func wrapScript(o WrapOptions) string {
 	var b strings.Builder
 	if o != (WrapOptions{}) {

@@ -28,13 +28,15 @@ var layers = map[string][]string{
 	"cmd":         {"caddymodule"},
 	"caddymodule": {"guard/...", "internal/gateway", "internal/audit/...", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/demo", "internal/emulator"},
 
-	"internal/gateway": {"internal/e2b/...", "internal/audit", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/pty", "guard", "guard/static"},
+	"internal/gateway": {"internal/e2b/...", "internal/guardapi", "internal/audit", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/pty", "guard", "guard/static"},
 	"internal/audit":   {"internal/audit", "internal/redact", "guard"},
 	"internal/body":    {"internal/e2b/refusal"},
 	"internal/policy":  {},
 	"internal/redact":  {},
 	"internal/pty":     {},
-	"internal/seal":    {"internal/redact"},
+	// The same wire as guard/superagent, from the other side.
+	"internal/guardapi": {"internal/e2b/refusal", "internal/e2b/strictjson", "guard"},
+	"internal/seal":     {"internal/redact"},
 
 	// E2B's wire: pure functions on bytes and messages, which use the neutral
 	// types of guard and redact; only control maps to policy's.

@@ -96,7 +96,7 @@ func (c *call) identify() *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	c.op = operations[target.Row.Operation]
+	c.op = operationOf(target.Row.Operation)
 	ref = c.identifyClient()
 	c.outcome.Client, c.outcome.Decision = c.client, decisionAllow
 	if ref != nil {
@@ -137,6 +137,9 @@ func (c *call) identifyByKey() *refusal.Refusal {
 	if key == "" {
 		key, _ = strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	}
+	if c.target.Plane == route.Own {
+		key = ownKey(c.r.Header)
+	}
 	if !c.g.vault() {
 		if key != "" {
 			c.client = "key:" + redact.NewSecret(key).Fingerprint()
@@ -163,14 +166,14 @@ func (c *call) checkOpen() *refusal.Refusal {
 		if c.op.open == nil {
 			return nil
 		}
-		return c.op.open(c.g.cfg.Policy)
+		return c.op.open(c.g.cfg)
 	}
 	return refusal.New(refusal.CodeDenied, "e2bguard does not allow "+string(row.Operation)+": "+row.Why+". Do not retry by another route.")
 }
 
 // forward hands the call to the proxy.
 func (c *call) forward() {
-	if c.target.Row.Operation == route.Preflight && c.target.Sandbox == "" && c.g.vault() {
+	if c.target.Row.Operation == route.Preflight && c.target.Sandbox == "" && (c.g.vault() || c.target.Plane == route.Own) {
 		c.answerPreflight()
 		return
 	}

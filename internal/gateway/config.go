@@ -71,6 +71,9 @@ type Config struct {
 	// lifetime is not what was asked for.
 	Verify bool
 
+	// GuardAPI opens the endpoint that judges what clients ask about.
+	GuardAPI bool
+
 	// Audit is where the records of calls go.
 	Audit Audit
 

@@ -118,6 +118,9 @@ func (c Config) validate() error {
 	if len(c.Clients) == 0 && !c.Upstream.APIKey.IsZero() {
 		problems = append(problems, errors.New("the upstream's api_key needs client keys: without them anybody who reaches the gateway would use it"))
 	}
+	if len(c.Clients) == 0 && c.GuardAPI {
+		problems = append(problems, errors.New("guard_api needs client keys: without them anybody who reaches the gateway could use its guards"))
+	}
 	upstream := sha256.Sum256([]byte(c.Upstream.APIKey.Reveal()))
 	problems = append(problems, c.ClientLimits.Validate())
 	names := make(map[[sha256.Size]byte]string, len(c.Clients))
@@ -189,6 +192,9 @@ func (c *call) run() *refusal.Refusal {
 	if ref := c.identify(); ref != nil {
 		return ref
 	}
+	if c.op.answer != nil {
+		return c.op.answer(c)
+	}
 	if ref := c.read(); ref != nil {
 		return ref
 	}
@@ -241,7 +247,7 @@ func Routes() []RouteInfo {
 	rows := route.Table()
 	infos := make([]RouteInfo, 0, len(rows))
 	for _, row := range rows {
-		op := operations[row.Operation]
+		op := operationOf(row.Operation)
 		infos = append(infos, RouteInfo{
 			Plane: string(row.Plane), Method: row.Method, Pattern: row.Pattern, Operation: string(row.Operation),
 			Sees: op.sees, Enforced: op.enforced, Filtered: op.filtered, Default: string(row.Default), Why: row.Why,

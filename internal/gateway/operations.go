@@ -6,7 +6,6 @@ import (
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
-	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
 // operation is what the gateway does with one row of the route table, step by
@@ -33,7 +32,10 @@ type operation struct {
 	narrow func(*call) *refusal.Refusal
 	// open refuses an operation that an option closes, before anything is read;
 	// nil where that takes the message.
-	open func(policy.Policy) *refusal.Refusal
+	open func(Config) *refusal.Refusal
+	// answer ends the call without E2B, in place of all the steps after identify:
+	// see own.go.
+	answer func(*call) *refusal.Refusal
 }
 
 // operations has an entry for every row that is not simply passed or refused.

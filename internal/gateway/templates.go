@@ -31,18 +31,18 @@ type templateOwner struct {
 const ownerKnownFor = time.Minute
 
 // buildsOpen and deleteOpen refuse what no option opens.
-func buildsOpen(p policy.Policy) *refusal.Refusal {
-	if p.Builds.Open() {
+func buildsOpen(cfg Config) *refusal.Refusal {
+	if cfg.Policy.Builds.Open() {
 		return nil
 	}
 	return refusal.New(refusal.CodeDenied, "Blocked by policy: "+policy.ErrBuildsClosed.Error()+". Do not retry by another route.")
 }
 
-func deleteOpen(p policy.Policy) *refusal.Refusal {
-	if p.Persistence.Snapshot {
+func deleteOpen(cfg Config) *refusal.Refusal {
+	if cfg.Policy.Persistence.Snapshot {
 		return nil
 	}
-	return buildsOpen(p)
+	return buildsOpen(cfg)
 }
 
 // clientsMakeTemplates reports whether there can be templates of clients.

@@ -32,6 +32,9 @@ const (
 	// RPC is a JSON-RPC error for each call of an MCP client, under status 200; for
 	// what holds no call, or is answered elsewhere, one under the refusal's own.
 	RPC
+	// GuardAPI is JSON {"error":…} under the refusal's own status: the Superagent
+	// Guard API.
+	GuardAPI
 )
 
 // Form is how a refusal must be written for one request.
@@ -60,6 +63,8 @@ func FormFor(plane, path string, h http.Header) Form {
 		return Form{Kind: REST, ContentType: typeJSON}
 	case "envd":
 		return envdForm(path, h)
+	case "gateway":
+		return Form{Kind: GuardAPI, ContentType: typeJSON}
 	case "files":
 		return Form{Kind: Files, ContentType: typeJSON}
 	case "interpreter":

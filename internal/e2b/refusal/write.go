@@ -60,6 +60,9 @@ func Write(w http.ResponseWriter, f Form, r *Refusal) {
 		writePort(w, f, r)
 	case RPC:
 		writeRPC(w, f, r)
+	case GuardAPI:
+		setRetryAfter(h, r)
+		send(w, status(r), marshal(guardError{r.Message(), r.machine()}))
 	default:
 		status := restStatus(r)
 		setRetryAfter(h, r)
@@ -110,6 +113,11 @@ type restError struct {
 
 func restBody(r *Refusal, status int) restError {
 	return restError{Code: status, Message: r.Message(), machine: r.machine()}
+}
+
+type guardError struct {
+	Error string `json:"error"`
+	machine
 }
 
 type connectError struct {

@@ -53,6 +53,7 @@ func headers(pairs ...string) http.Header {
 // forms are one request for each kind of client code that reads an error.
 var forms = map[string]refusal.Form{
 	"control":              refusal.FormFor("control", "/sandboxes", headers("Content-Type", "application/json")),
+	"guard_api":            refusal.FormFor("gateway", "/api/guard", headers("Content-Type", "application/json")),
 	"connect_unary":        refusal.FormFor("envd", "/filesystem.Filesystem/Stat", headers("Content-Type", "application/json")),
 	"connect_stream_json":  refusal.FormFor("envd", "/process.Process/Start", headers("Content-Type", "application/connect+json; charset=utf-8")),
 	"connect_stream_proto": refusal.FormFor("envd", "/process.Process/Start", headers("Content-Type", "Application/Connect+Proto")),

@@ -62,6 +62,9 @@ func planeOf(at place, decoded string) Plane {
 		if decoded == "/volumecontent" || strings.HasPrefix(decoded, "/volumecontent/") {
 			return Volume
 		}
+		if ownPaths[decoded] {
+			return Own
+		}
 		return Control
 	case PortEnvd:
 		if decoded == "/files" || strings.HasPrefix(decoded, "/files/") {
@@ -131,6 +134,9 @@ func identifyPath(t Target, r *http.Request) (Target, *refusal.Refusal) {
 			if guess := guessPlane(r.URL.Path); guess != Control {
 				return Target{Plane: guess}, unroutable("the request names no sandbox. On this host the headers " + HeaderSandboxID + " and " + HeaderSandboxPort + " do. " + oldSDKs)
 			}
+		}
+		if t.Plane == Own && r.Method != http.MethodPost {
+			return t, wrongMethod(r)
 		}
 		return t, unknown(t.Plane, r)
 	}
@@ -352,4 +358,11 @@ func badPath(raw string) *refusal.Refusal {
 // decoded.
 func unknown(plane Plane, r *http.Request) *refusal.Refusal {
 	return refusal.New(refusal.CodeUnknown, r.Method+" "+quote(r.URL.EscapedPath())+" is not an operation e2bguard knows on the "+string(plane)+" plane, so it was not forwarded. Check the method and path; if a newer E2B has it, e2bguard needs an update first. Do not retry by another route.")
+}
+
+// wrongMethod answers for an endpoint of the gateway's own: all of them take POST.
+func wrongMethod(r *http.Request) *refusal.Refusal {
+	ref := refusal.New(refusal.CodeUnknown, r.Method+" is not what "+quote(r.URL.Path)+" takes: send POST.")
+	ref.Status = http.StatusMethodNotAllowed
+	return ref
 }

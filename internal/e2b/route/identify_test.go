@@ -368,3 +368,32 @@ func TestSandboxID(t *testing.T) {
 		assert.False(t, ok, text)
 	}
 }
+
+// The gateway's own endpoints are on the control plane's host, and take nothing
+// but POST: a sandbox may serve the same path on a port of its own.
+func TestOwnEndpoints(t *testing.T) {
+	for _, method := range []string{"POST", "GET", "HEAD", "PUT", "PATCH", "DELETE", "TRACE"} {
+		for _, path := range []string{"/api/guard", "/api/%67uard", "/%61pi/guard?x=1"} {
+			got, ref := Identify(request(method, path, "gw.example.test"), "")
+			require.Equal(t, Own, got.Plane)
+			if method == "POST" {
+				require.Nil(t, ref)
+				require.Equal(t, GuardAsk, got.Row.Operation)
+				require.Equal(t, "/api/guard", got.Path)
+				continue
+			}
+			require.Equal(t, 405, ref.Status, "%s %s", method, path)
+		}
+	}
+	for _, path := range []string{"/api/guard/", "/api//guard", "//api/guard", "/api/./guard", "/api/x/../guard", "/API/guard", "/api/guard/x", "/api%2fguard"} {
+		_, ref := Identify(request("POST", path, "gw.example.test"), "")
+		require.NotNil(t, ref, path)
+		require.NotEqual(t, 405, ref.Status, path)
+	}
+	for _, port := range []string{"3000", "49983", "49999", "50005"} {
+		got, _ := Identify(request("POST", "/api/guard", port+"-sbx1.gw.example.test"), "gw.example.test")
+		require.NotEqual(t, Own, got.Plane)
+	}
+	_, ref := Identify(request("POST", "/api/guard", "sandbox.gw.example.test"), "gw.example.test")
+	require.NotNil(t, ref)
+}

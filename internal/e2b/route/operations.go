@@ -1,5 +1,11 @@
 package route
 
+// The operations that the gateway offers itself.
+const (
+	// GuardAsk asks for a verdict on a text, and runs nothing.
+	GuardAsk Operation = "guard.ask"
+)
+
 // The operations of the control plane.
 const (
 	ControlHealth        Operation = "control.health"

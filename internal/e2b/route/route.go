@@ -21,6 +21,8 @@ const (
 	MCP Plane = "mcp"
 	// Port is any other port of a sandbox.
 	Port Plane = "port"
+	// Own is what the gateway offers itself, on the control plane's host.
+	Own Plane = "gateway"
 	// Volume is the content of volumes, on the control plane's host but with a
 	// credential of its own.
 	Volume Plane = "volume"

@@ -21,7 +21,21 @@ const (
 // of one plane and method match a path, a literal segment wins over a variable.
 func Table() []Row { return slices.Clone(table) }
 
-var table = slices.Concat(controlRows, templateRows, volumeRows, accountRows, envdRows, filesRows, interpreterRows, portRows)
+var table = slices.Concat(ownRows, controlRows, templateRows, volumeRows, accountRows, envdRows, filesRows, interpreterRows, portRows)
+
+// ownRows are the gateway's own endpoints. Their paths are none of E2B's.
+var ownRows = []Row{
+	{Own, "POST", "/api/guard", GuardAsk, Guard, "decided by the option guard_api"},
+	{Own, "OPTIONS", "/api/guard", Preflight, Allow, preflight},
+}
+
+var ownPaths = func() map[string]bool {
+	paths := map[string]bool{}
+	for _, row := range ownRows {
+		paths[row.Pattern] = true
+	}
+	return paths
+}()
 
 var controlRows = []Row{
 	{Control, "GET", "/health", ControlHealth, Allow, "says only that the API is up"},

@@ -158,7 +158,7 @@ type Outcome struct {
 	// KilledBy is the limit for which the gateway ended the program.
 	KilledBy string `json:"killed_by,omitempty"`
 	// DestroyedBy is who ended the sandbox: "client", or in a teardown what did, such
-	// as "reaper" or "shutdown"; "gone_upstream" if it was found gone. It is certain
+	// as "verify" or "wall_clock"; "gone_upstream" if it was found gone. It is certain
 	// if Ended is "complete".
 	DestroyedBy string `json:"destroyed_by,omitempty"`
 }

@@ -77,6 +77,11 @@ type Config struct {
 	// Audit is where the records of calls go.
 	Audit Audit
 
+	// Hold keeps alive what the gateway was given, such as the audit's log, while it
+	// still ends a sandbox behind its calls, until release is called; nil if it lives
+	// as long anyway.
+	Hold func() (release func())
+
 	// State outlives a reload of the configuration; nil makes a new one.
 	State  *State
 	Logger *zap.Logger

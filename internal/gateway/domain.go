@@ -75,7 +75,7 @@ func (c *call) settleDomains(infos []control.SandboxInfo) *refusal.Refusal {
 			continue
 		}
 		if c.makesSandboxes() {
-			c.each(len(infos), func(i int) { c.endSandbox(infos[i].ID, false) })
+			c.each(len(infos), func(i int) { c.endMade(infos[i].ID, endedByDomain, false) })
 		}
 		c.g.log.Warn("E2B names a domain for a sandbox that this gateway sends nothing to; list it in the upstream's domains",
 			zap.String("request_id", c.id), zap.String("domain", c.g.shown(info.Domain)))

@@ -109,7 +109,7 @@ func TestSandboxesOfAnUnlistedDomainAreRefused(t *testing.T) {
 		got := v.ask(t, keyA)
 		require.Equal(t, 403, got.Status, "%q: %s", domain, got.Body)
 		require.Contains(t, got.Body, "upstream option domains")
-		require.Equal(t, []string{"POST https://api.e2b.app", "DELETE https://api.e2b.app"}, hosts.hosts(), "%q", domain)
+		require.Equal(t, []string{"POST https://api.e2b.app", "DELETE https://api.e2b.app", "GET https://api.e2b.app"}, hosts.hosts(), "%q", domain)
 		require.Zero(t, v.running(t))
 	}
 }

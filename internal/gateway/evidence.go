@@ -165,7 +165,7 @@ func (c *call) settle() *audit.Outcome {
 		case c.answered < http.StatusMultipleChoices && c.answered > 0:
 			o.DestroyedBy = "client"
 		case c.answered == http.StatusNotFound:
-			o.DestroyedBy = "gone_upstream"
+			o.DestroyedBy = goneUpstream
 		}
 	}
 	return o
@@ -173,15 +173,16 @@ func (c *call) settle() *audit.Outcome {
 
 // recordTeardown writes that a sandbox ended which no client's call ended, and
 // who or what ended it. A fault says that it may still be there.
-func (g *Gateway) recordTeardown(sandbox, client, cause string, fault error) {
-	o := &audit.Outcome{Ended: audit.EndedComplete, DestroyedBy: cause}
+func (g *Gateway) recordTeardown(t teardown, fault error) {
+	o := &audit.Outcome{Ended: audit.EndedComplete, DestroyedBy: t.cause}
 	if fault != nil {
 		o.Ended, o.Error = audit.EndedError, g.texts.Short(fault.Error())
 	}
 	if log := g.cfg.Audit.Log; log != nil {
-		log.Note(audit.Record{Kind: audit.KindTeardown, Call: &audit.Call{Sandbox: sandbox, Client: client}, Outcome: o})
+		log.Note(audit.Record{Kind: audit.KindTeardown, ID: t.request, Call: &audit.Call{Sandbox: t.sandbox, Client: t.client}, Outcome: o})
 	}
-	g.log.Info("sandbox ended by the gateway", zap.String("sandbox", sandbox), zap.String("client", client), zap.String("destroyed_by", cause), zap.Error(fault))
+	g.log.Info("sandbox ended by the gateway", zap.String("request_id", t.request), zap.String("sandbox", t.sandbox),
+		zap.String("client", t.client), zap.String("destroyed_by", t.cause), zap.Error(fault))
 }
 
 // sawEnd notes how the call ended; the first to say so is right.

@@ -229,15 +229,15 @@ func (c *call) filterProcess(resp *http.Response) error {
 			c.tree.over()
 		case envd.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
-			c.treeOf(pid).kill(pid)
+			c.treeOf(pid).kill(pid, endedByOutputLimit)
 		case envd.EventWallClock:
 			c.logCut(refusal.CodeWallClock)
-			c.treeOf(pid).kill(pid)
+			c.treeOf(pid).kill(pid, endedByWallClock)
 		case envd.EventEndStream:
 			switch {
 			case c.tree == nil:
 			case e.Code == "deadline_exceeded": // the client's own
-				c.tree.kill(pid)
+				c.tree.kill(pid, endedByWallClock)
 			case pid == 0:
 				c.tree.over() // it did not start
 			}
@@ -287,7 +287,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 		switch e.Kind {
 		case interpreter.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
-			c.endCode()
+			c.endCode(endedByOutputLimit)
 		case interpreter.EventAborted:
 			c.logAborted(e.Err)
 		}
@@ -299,7 +299,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 	// which nobody can see in the call. To the gateway it is code without one.
 	silent.within(c.g.cfg.Policy.Limits.BackgroundWallClock, func() {
 		f.Cut(c.refuseLongRun())
-		c.endCode()
+		c.endCode(endedByWallClock)
 	})
 	resp.Body = f
 	return nil

@@ -52,6 +52,8 @@ type Gateway struct {
 	lookupSlots chan struct{}
 	// matching is held while a signed URL's sandbox is searched for.
 	matching sync.Mutex
+	// background is what goes on behind calls.
+	background *background
 	// domainHint says once what a missing public domain means.
 	domainHint sync.Once
 }
@@ -84,6 +86,7 @@ func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, interruptGrace: interruptGrace, masker: redact.NewMasker(cfg.secrets()...),
 		names: map[string]Client{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
+		background: newBackground(cfg.Hold),
 	}
 	for _, client := range cfg.Clients {
 		digest, _ := client.Digest() // checked above
@@ -167,9 +170,12 @@ func (c Config) secrets() []redact.Secret {
 	return all
 }
 
-// Close gives back what the gateway holds. Calls in flight go on: a reload of
-// the configuration must not cut a stream.
+// Close ends what the gateway still does about sandboxes that it could not end
+// yet, with one more try for each and all within exitGrace, and gives back what it
+// holds. Calls in flight go on: a reload of the configuration must not cut a
+// stream.
 func (g *Gateway) Close() error {
+	g.background.stop(exitGrace)
 	g.fwd.closeIdle()
 	return nil
 }

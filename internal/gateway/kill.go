@@ -30,7 +30,7 @@ const (
 type tree struct {
 	c     *call // what is needed of it after its end
 	mark  int64
-	timer *time.Timer // nil without a deadline
+	timer *later // nil without a deadline
 }
 
 // newTree describes the processes that the call is about to start.
@@ -51,26 +51,28 @@ func (c *call) afterwards() *call {
 // within ends the processes when the time is over. The client may have left by
 // then: its process must end all the same.
 func (t *tree) within(limit time.Duration) {
-	t.timer = time.AfterFunc(limit+deadlineGrace, func() { t.end(0) })
+	t.timer = t.c.g.background.after(limit+deadlineGrace, func() { t.end(0, endedByWallClock) })
 }
 
 // over is called when the process has ended by itself: what it has left running in
 // the background may go on.
 func (t *tree) over() {
 	if t != nil && t.timer != nil {
-		t.timer.Stop()
+		t.timer.cancel()
 	}
 }
 
 // kill ends the process with all that it has started, in the background.
-func (t *tree) kill(pid uint32) {
+func (t *tree) kill(pid uint32, cause string) {
 	t.over()
-	go t.end(pid)
+	if end := func() { t.end(pid, cause) }; !t.c.g.background.start(end) {
+		end()
+	}
 }
 
 // end kills by the mark and, where that fails, the sandbox.
-func (t *tree) end(pid uint32) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+func (t *tree) end(pid uint32, cause string) {
+	ctx, cancel := context.WithTimeout(t.c.g.background.ctx, killTimeout)
 	defer cancel()
 	var problems []error
 	if pid != 0 { // so that envd stops reading its output
@@ -80,7 +82,7 @@ func (t *tree) end(pid uint32) {
 		problems = append(problems, t.c.killMarked(ctx, t.mark))
 	}
 	if err := errors.Join(problems...); err != nil {
-		t.c.killSandbox("a process would not end at its limit", err)
+		t.c.killSandbox(cause, "a process would not end at its limit", err)
 	}
 }
 
@@ -146,24 +148,9 @@ func (c *call) runIn(ctx context.Context, user string, start *processpb.StartReq
 
 // killSandbox is the last resort. It takes E2B's key, which the gateway has in
 // vault mode only; elsewhere the operator is told.
-func (c *call) killSandbox(why string, cause error) {
-	fields := []zap.Field{zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox), zap.Error(cause)}
-	if !c.g.vault() {
-		c.g.log.Error(why+"; it may run on until its sandbox ends", fields...)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	answer, err := c.g.askAPI(ctx, http.MethodDelete, "/sandboxes/"+c.target.Sandbox, "", nil)
-	if err == nil && answer.status >= http.StatusBadRequest && answer.status != http.StatusNotFound {
-		err = fmt.Errorf("E2B answered %d", answer.status)
-	}
-	if err != nil {
-		c.g.log.Error(why+", and its sandbox could not be killed; it may run on until the sandbox ends", append(fields, zap.NamedError("kill", err))...)
-		return
-	}
-	c.g.state.forget(c.target.Sandbox)
-	c.g.log.Warn(why+", so its sandbox was killed", fields...)
+func (c *call) killSandbox(cause, why string, fault error) {
+	c.g.log.Warn(why+", so its sandbox is killed", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox), zap.Error(fault))
+	c.g.endSandbox(teardown{sandbox: c.target.Sandbox, client: c.client, cause: cause, request: c.id})
 }
 
 // treeOf is what the gateway can end of a process: all of what it started itself,

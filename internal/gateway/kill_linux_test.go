@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/redact"
 )
 
@@ -101,11 +102,14 @@ func TestOutputLimitEndsTheWholeTree(t *testing.T) {
 // What will not die takes its sandbox with it, where the gateway has the key.
 func TestSandboxIsKilledWhereItsProcessesWillNotDie(t *testing.T) {
 	deleted := make(chan string, 1)
+	b, edit := audited(t, audit.Options{})
 	h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodDelete:
 			deleted <- r.URL.Path
 			w.WriteHeader(http.StatusNoContent)
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusNotFound)
 		default:
 			b, _ := io.ReadAll(r.Body)
 			if strings.Contains(string(b), "Max file locks") {
@@ -116,9 +120,12 @@ func TestSandboxIsKilledWhereItsProcessesWillNotDie(t *testing.T) {
 		}
 	}, func(cfg *Config) {
 		vault(cfg)
+		edit(cfg)
 		cfg.State = NewState()
 		cfg.State.remember("isbx1", sandbox{client: "team-a", envdToken: redact.NewSecret("x"), envdKnown: true})
 	})
 	h.do(t, "POST", "/process.Process/Start", startHeaders("X-Access-Token", sealedEnvd("isbx1", "team-a", "x")), command(t, "sleep 60"))
 	require.Equal(t, "/sandboxes/isbx1", <-deleted)
+	require.Eventually(t, func() bool { return len(b.teardowns(t)) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, endedByWallClock, b.teardowns(t)[0].DestroyedBy)
 }

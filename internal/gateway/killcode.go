@@ -20,14 +20,14 @@ const interruptGrace = 15 * time.Second
 // endCode sees to it that code whose stream the gateway has closed, which
 // interrupts it, has come to an end: else its context is started anew, and if that
 // does not help either, the sandbox is killed. Each step has a bound.
-func (c *call) endCode() {
+func (c *call) endCode(cause string) {
 	m, ok := c.msg.(*interpreter.Execute)
 	if !ok {
 		return
 	}
 	after := c.afterwards()
 	contextID, language := m.ContextID, m.Language
-	time.AfterFunc(c.g.interruptGrace, func() {
+	c.g.background.after(c.g.interruptGrace, func() {
 		err := after.codeEnded(contextID, language)
 		if err == nil {
 			return
@@ -37,7 +37,7 @@ func (c *call) endCode() {
 				return
 			}
 		}
-		after.killSandbox("code would not end at its limit", err)
+		after.killSandbox(cause, "code would not end at its limit", err)
 	})
 }
 
@@ -90,7 +90,7 @@ func (c *call) restartContext(contextID, language string) error {
 // askInterpreter makes a call of the gateway's own to the interpreter of this
 // call's sandbox and reads the answer to its end.
 func (c *call) askInterpreter(method, path, body string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	ctx, cancel := context.WithTimeout(c.g.background.ctx, killTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, c.g.fwd.sandbox.JoinPath(path).String(), strings.NewReader(body))
 	if err != nil {

@@ -23,7 +23,7 @@ func TestCodeThatWillNotEndIsEnded(t *testing.T) {
 		"the interrupt ends it":       {0, `{"code":"1"}`, []string{"POST /execute"}},
 		"a new context ends it":       {1, `{"code":"1","context_id":"c1"}`, []string{"POST /execute", "POST /contexts/c1/restart", "POST /execute"}},
 		"the language's own context":  {1, `{"code":"1"}`, []string{"POST /execute", "GET /contexts", "POST /contexts/d1/restart", "POST /execute"}},
-		"only the sandbox's end does": {9, `{"code":"1","context_id":"c1"}`, []string{"POST /execute", "POST /contexts/c1/restart", "POST /execute", "DELETE /sandboxes/isbx1"}},
+		"only the sandbox's end does": {9, `{"code":"1","context_id":"c1"}`, []string{"POST /execute", "POST /contexts/c1/restart", "POST /execute", "DELETE /sandboxes/isbx1", "GET /sandboxes/isbx1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -45,6 +45,10 @@ func TestCodeThatWillNotEndIsEnded(t *testing.T) {
 				case "/execute":
 					if stuck--; stuck < 0 {
 						_, _ = io.WriteString(w, "{\"type\": \"end_of_execution\"}\n")
+					}
+				case "/sandboxes/isbx1":
+					if r.Method == http.MethodGet {
+						w.WriteHeader(http.StatusNotFound)
 					}
 				case "/contexts":
 					_, _ = io.WriteString(w, `[{"id":"d1","language":"python"},{"id":"d2","language":"r"}]`)

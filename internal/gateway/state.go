@@ -37,6 +37,7 @@ type State struct {
 	usage *lru.Cache[string, *usage]
 	// templates are the owners of templates, by id or name.
 	templates *lru.Cache[string, templateOwner]
+	endings   *endings
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -71,7 +72,7 @@ func NewState() *State {
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
-		templates: newCache[string, templateOwner](sandboxesKept),
+		templates: newCache[string, templateOwner](sandboxesKept), endings: newEndings(),
 	}
 }
 

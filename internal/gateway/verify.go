@@ -19,11 +19,6 @@ import (
 const (
 	// readBackTimeout bounds one try to read a sandbox back; there are two.
 	readBackTimeout = 5 * time.Second
-	// endTimeout bounds one try to end a sandbox. The client waits for the first;
-	// the others follow endPause apart, each twice as long as the one before.
-	endTimeout = 5 * time.Second
-	endPause   = time.Second
-	endTries   = 6
 	// readsAtOnce bounds how many forks of one call are read back at a time.
 	readsAtOnce = 8
 )
@@ -49,7 +44,7 @@ func (c *call) verify(infos []control.SandboxInfo) *refusal.Refusal {
 		return nil
 	}
 	ended := make([]bool, len(infos))
-	c.each(len(infos), func(i int) { ended[i] = c.endSandbox(infos[i].ID, woken) })
+	c.each(len(infos), func(i int) { ended[i] = c.endMade(infos[i].ID, endedByVerify, woken) })
 	what := "it was killed"
 	if woken {
 		what = "it was paused again"
@@ -64,6 +59,12 @@ func (c *call) verify(infos []control.SandboxInfo) *refusal.Refusal {
 		"Its network or lifetime might not be limited. Whoever runs the gateway can mark an old self-hosted API with `upstream legacy`.", what, strings.ReplaceAll(err.Error(), "\n", "; ")))
 	ref.Status, ref.Err = http.StatusForbidden, err
 	return ref
+}
+
+// endMade ends a sandbox that the call has made or woken, and reports whether that
+// is confirmed.
+func (c *call) endMade(id, cause string, pause bool) bool {
+	return c.g.endSandbox(teardown{sandbox: id, client: c.client, cause: cause, request: c.id, pause: pause, header: c.r.Header})
 }
 
 // makesSandboxes reports whether what the call's answer names is new.
@@ -110,45 +111,4 @@ func (c *call) readBack(id string, terms control.Terms) error {
 	default:
 		return fmt.Errorf("reading the sandbox back: %w", err)
 	}
-}
-
-// endedByVerify is who ended such a sandbox, on record.
-const endedByVerify = "verify"
-
-// endSandbox kills a sandbox, or pauses one that was paused before, and reports
-// whether it is confirmed. If it is not, it is tried again behind the call.
-func (c *call) endSandbox(id string, pause bool) bool {
-	method, path := http.MethodDelete, "sandboxes/"+id
-	if pause {
-		method, path = http.MethodPost, path+"/pause"
-	}
-	c.g.state.forget(id)
-	ctx := context.WithoutCancel(c.r.Context())
-	try := func() error {
-		ctx, cancel := context.WithTimeout(ctx, endTimeout)
-		defer cancel()
-		got, err := c.g.askAPI(ctx, method, path, "", c.r.Header)
-		gone := got.status/100 == 2 || got.status == http.StatusNotFound || pause && got.status == http.StatusConflict
-		if err == nil && !gone {
-			err = fmt.Errorf("E2B answered %d", got.status)
-		}
-		return err
-	}
-	err := try()
-	if err == nil {
-		c.g.recordTeardown(id, c.client, endedByVerify, nil)
-		return true
-	}
-	go func() {
-		for n, wait := 1, endPause; err != nil && n < endTries; n, wait = n+1, 2*wait {
-			time.Sleep(wait)
-			err = try()
-		}
-		c.g.recordTeardown(id, c.client, endedByVerify, err)
-		if err != nil {
-			c.g.log.Error("could not end a sandbox that is not what was asked for; it runs until its lifetime ends",
-				zap.String("request_id", c.id), zap.String("sandbox", id), zap.Error(err))
-		}
-	}()
-	return false
 }

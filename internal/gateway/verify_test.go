@@ -38,7 +38,7 @@ func (a *altered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := httptest.NewRecorder()
 	a.Emulator.ServeHTTP(rec, r)
 	var info map[string]any
-	if err := json.Unmarshal(rec.Body.Bytes(), &info); err == nil {
+	if err := json.Unmarshal(rec.Body.Bytes(), &info); err == nil && rec.Code == http.StatusOK {
 		a.edit(info)
 		rec.Body.Reset()
 		_ = json.NewEncoder(rec.Body).Encode(info)

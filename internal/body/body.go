@@ -133,6 +133,22 @@ func (r *Reader) Spool(src io.Reader, limit int64) (*Buffer, error) {
 	return b, nil
 }
 
+// Create returns an empty buffer that is written to: for what is made of a body
+// while that is read.
+func (r *Reader) Create() *Buffer { return &Buffer{owner: r} }
+
+// Write implements io.Writer. The error is ErrOverload or what the disk returned.
+func (b *Buffer) Write(p []byte) (int, error) {
+	if !b.owner.take(int64(len(p))) {
+		return 0, ErrOverload
+	}
+	b.size += int64(len(p))
+	if err := b.append(p); err != nil {
+		return 0, fmt.Errorf("spilling a body to disk: %w", err)
+	}
+	return len(p), nil
+}
+
 func (b *Buffer) fill(src io.Reader, limit int64) error {
 	chunk := make([]byte, 0, 4096)
 	for {
@@ -141,12 +157,8 @@ func (b *Buffer) fill(src io.Reader, limit int64) error {
 			if b.size+int64(n) > limit {
 				return ErrTooLarge
 			}
-			if !b.owner.take(int64(n)) {
-				return ErrOverload
-			}
-			b.size += int64(n)
-			if werr := b.append(chunk[:n]); werr != nil {
-				return fmt.Errorf("spilling a body to disk: %w", werr)
+			if _, werr := b.Write(chunk[:n]); werr != nil {
+				return werr
 			}
 			if n == cap(chunk) && cap(chunk) < 64<<10 {
 				chunk = make([]byte, 0, 2*cap(chunk))

@@ -16,11 +16,20 @@ func TestATemplateBuild(t *testing.T) {
 	id, _ := v["templateID"].(string)
 	build, _ := v["buildID"].(string)
 
-	file := l.api(http.MethodGet, "/templates/"+id+"/files/abc", "").json(t)
+	hash := strings.Repeat("ab", 32)
+	require.Equal(t, http.StatusBadRequest, l.api(http.MethodGet, "/templates/"+id+"/files/abc", "").status)
+	status := func() any {
+		start := l.api(http.MethodPost, "/v2/templates/"+id+"/builds/"+build, `{"fromImage":"debian:12","steps":[{"type":"COPY","args":["a","b"],"filesHash":"`+hash+`"}]}`)
+		require.Equal(t, http.StatusAccepted, start.status)
+		return l.api(http.MethodGet, "/templates/"+id+"/builds/"+build+"/status?logsOffset=0", "").json(t)["status"]
+	}
+	require.Equal(t, "error", status(), "nobody has sent its files")
+	file := l.api(http.MethodGet, "/templates/"+id+"/files/"+hash, "").json(t)
 	require.Equal(t, false, file["present"])
 	url, _ := file["url"].(string)
 	require.Equal(t, http.StatusOK, l.do(http.MethodPut, strings.TrimPrefix(url, l.url), "tar").status, "the URL is the credential")
-	require.Equal(t, true, l.api(http.MethodGet, "/templates/"+id+"/files/abc", "").json(t)["present"])
+	require.Equal(t, true, l.api(http.MethodGet, "/templates/"+id+"/files/"+hash, "").json(t)["present"])
+	require.Equal(t, "ready", status())
 
 	require.Equal(t, http.StatusAccepted, l.api(http.MethodPost, "/v2/templates/"+id+"/builds/"+build, `{"fromImage":"debian:12","steps":[{"type":"RUN","args":["echo"]}]}`).status)
 	require.Equal(t, http.StatusNotFound, l.api(http.MethodPost, "/v2/templates/"+id+"/builds/other", `{}`).status)

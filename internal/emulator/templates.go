@@ -1,8 +1,6 @@
 package emulator
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,17 +13,28 @@ import (
 type template struct {
 	id, name, build string
 	tags            []string
-	files           map[string]bool
 	created         time.Time
 	public          bool
+	failed          *buildFailure // of the last build; nil for none
+}
+
+// buildFailure is why a build ended, as its status tells it.
+type buildFailure struct {
+	Message string `json:"message"`
+	Step    string `json:"step,omitempty"`
 }
 
 type templateStore struct {
 	mu  sync.Mutex
 	all map[string]*template // by id
+	// files are the hashes of the COPY sources that are there; the account's
+	// templates share them.
+	files map[string]bool
 }
 
-func newTemplateStore() *templateStore { return &templateStore{all: make(map[string]*template)} }
+func newTemplateStore() *templateStore {
+	return &templateStore{all: make(map[string]*template), files: make(map[string]bool)}
+}
 
 // find takes an id or a name, with or without a tag.
 func (s *templateStore) find(ref string) (*template, error) {
@@ -65,7 +74,7 @@ func (e *Emulator) createTemplate(r *http.Request, body []byte) (int, any, error
 	defer s.mu.Unlock()
 	t, err := s.find(b.Name)
 	if err != nil {
-		t = &template{id: newID(""), name: b.Name, files: make(map[string]bool), created: time.Now().UTC()}
+		t = &template{id: newID(""), name: b.Name, created: time.Now().UTC()}
 		s.all[t.id] = t
 	}
 	t.build, t.tags = newUUID(), b.Tags
@@ -159,60 +168,19 @@ func (e *Emulator) deleteTemplate(r *http.Request, _ []byte) (int, any, error) {
 	})
 }
 
-// templateFile says where a COPY source is to be sent, if it is not there yet.
-func (e *Emulator) templateFile(r *http.Request, _ []byte) (int, any, error) {
-	return e.oneTemplate(r, func(t *template) (int, any, error) {
-		hash := r.PathValue("hash")
-		if t.files[hash] {
-			return http.StatusCreated, map[string]any{"present": true}, nil
-		}
-		scheme := "http"
-		if r.TLS != nil {
-			scheme = "https"
-		}
-		url := scheme + "://" + r.Host + "/__upload/" + t.id + "/" + hash + "?X-Signature=emulator"
-		return http.StatusCreated, map[string]any{"present": false, "url": url}, nil
-	})
-}
-
-// receiveTemplateFile is the bucket: no key, the URL is the credential.
-func (e *Emulator) receiveTemplateFile(w http.ResponseWriter, r *http.Request) {
-	size, err := io.Copy(io.Discard, r.Body)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	description, _ := json.Marshal(map[string]int64{"bytes": size}) // An integer always marshals.
-	pendingOf(r.Context()).commit(description)
-	e.templates.mu.Lock()
-	defer e.templates.mu.Unlock()
-	t, err := e.templates.find(r.PathValue("id"))
-	if err != nil {
-		writeError(w, http.StatusNotFound, err.Error())
-		return
-	}
-	t.files[r.PathValue("hash")] = true
-	w.WriteHeader(http.StatusOK)
-}
-
-func (e *Emulator) startBuild(r *http.Request, _ []byte) (int, any, error) {
-	return e.oneTemplate(r, func(t *template) (int, any, error) {
-		if r.PathValue("build") != t.build {
-			return 0, nil, notFound("build '%s' not found", r.PathValue("build"))
-		}
-		return http.StatusAccepted, nil, nil
-	})
-}
-
 func (e *Emulator) buildStatus(r *http.Request, _ []byte) (int, any, error) {
 	return e.oneTemplate(r, func(t *template) (int, any, error) {
 		entries := []logEntry{}
 		if r.URL.Query().Get("logsOffset") == "0" {
 			entries = append(entries, logEntry{time.Now().UTC(), "info", "The emulator builds nothing"})
 		}
-		return http.StatusOK, map[string]any{
+		status := map[string]any{
 			"buildID": r.PathValue("build"), "logEntries": entries, "logs": []string{}, "status": "ready", "templateID": t.id,
-		}, nil
+		}
+		if t.failed != nil {
+			status["status"], status["reason"] = "error", t.failed
+		}
+		return http.StatusOK, status, nil
 	})
 }
 

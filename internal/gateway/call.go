@@ -41,6 +41,7 @@ type call struct {
 	// read
 	msg    message      // nil: the body is not looked at
 	upload *upload      // nil unless files.write
+	files  *buildFiles  // nil unless template.file_upload
 	stream *inputStream // nil unless process.stream_input
 	turn   *inputTurn   // nil unless input is sent
 	body   outgoing
@@ -118,6 +119,8 @@ func (c *call) identifyClient() *refusal.Refusal {
 		return nil // a browser asks whether it may ask: see answerPreflight
 	case c.target.Row.Operation == route.Preflight && !c.g.vault():
 		return nil
+	case c.target.Row.Operation == route.TemplateFileUpload:
+		return c.identifyByUploadURL()
 	case onControlPlane:
 		c.outcome.Sandbox = c.target.Params["sandboxID"]
 		return c.identifyByKey()
@@ -177,6 +180,10 @@ func (c *call) forward() {
 		c.answerPreflight()
 		return
 	}
+	if c.files != nil {
+		c.storeFiles()
+		return
+	}
 	if c.body == nil && c.r.Body != nil && c.r.Body != http.NoBody {
 		// The body streams while the answer may already come: without full duplex
 		// net/http would close the one when the other starts.
@@ -205,6 +212,9 @@ func (c *call) refuse(ref *refusal.Refusal) {
 	form := refusal.FormFor(string(c.target.Plane), path, c.r.Header)
 	if m, ok := c.msg.(*mcp.Body); ok && path == mcp.Path {
 		form.IDs, form.Batch = m.Calls()
+	}
+	if c.files != nil && c.files.refused {
+		form.Kind = refusal.Later
 	}
 	refusal.Write(c.w, form, ref)
 }

@@ -86,9 +86,17 @@ var operations = map[route.Operation]operation{
 		read: (*call).readControl, enforce: (*call).enforceControl,
 	},
 	route.TemplateBuild: {
-		sees: "commands of the steps, one by one and joined, start and ready command, environment variables that are code", enforced: "image or template it is built from",
+		sees: "commands of the steps, one by one and joined, files where COPY steps put them, start and ready command, environment variables that are code", enforced: "image or template it is built from",
 		open: buildsOpen, narrow: (*call).settleTemplate,
-		read: (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl,
+		read: (*call).readControl, subjects: (*call).buildSubjects, enforce: (*call).enforceControl,
+	},
+	route.TemplateFile: {
+		enforced: "which files are meant", filtered: "URL to send files to", open: buildsOpen, narrow: (*call).settleTemplate,
+		enforce: (*call).enforceFiles, filter: (*call).filterFiles,
+	},
+	route.TemplateFileUpload: {
+		sees: "paths, and the text of files that are code", enforced: "files, folders and links only, none out of its folder", open: buildsOpen,
+		read: (*call).readFiles, enforce: (*call).enforceUpload,
 	},
 	route.TemplateTagAssign:   {enforced: "name", open: buildsOpen, read: (*call).readControl, enforce: (*call).enforceControl},
 	route.TemplateTagDelete:   {enforced: "name", open: buildsOpen, read: (*call).readControl, enforce: (*call).enforceControl},

@@ -83,7 +83,7 @@ func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 
 func (c *call) ask(ctx context.Context, s guard.Subject) (res screened) {
 	s.Labels = c.labels(s.Labels)
-	if s.Kind == guard.KindBuild {
+	if s.Kind == guard.KindBuild || c.files != nil {
 		delete(s.Labels, guard.LabelNetwork) // a build has a network of its own
 	}
 	res.subject = s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
 	"github.com/e2bguard/e2bguard/internal/redact"
+	"github.com/e2bguard/e2bguard/internal/seal"
 )
 
 // sandboxesKept bounds what is remembered about sandboxes; the oldest unused
@@ -38,6 +39,11 @@ type State struct {
 	// templates are the owners of templates, by id or name.
 	templates *lru.Cache[string, templateOwner]
 	endings   *endings
+	// archives are the files that clients uploaded for builds.
+	archives *archiveMemory
+	// ownSeal seals upload URLs where the configuration has no key: clients hold
+	// nothing else that is sealed, and an upload URL does not outlive the process.
+	ownSeal *seal.Sealer
 }
 
 // missingFor is short, so that a client that is added, or a sandbox that another
@@ -73,6 +79,7 @@ func NewState() *State {
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 		templates: newCache[string, templateOwner](sandboxesKept), endings: newEndings(),
+		archives:  newArchiveMemory(), ownSeal: newOwnSeal(),
 	}
 }
 

@@ -36,12 +36,15 @@ const (
 	Envd    Kind = 1 // the daemon in a sandbox: commands and files
 	Traffic Kind = 2 // the other ports of a sandbox
 	Volume  Kind = 3 // the content of a volume
+	Upload  Kind = 4 // the files of a template's build, to be sent
+	Archive Kind = 5 // the files of a template's build, as they are named for E2B
 )
 
 // Token is what a sealed token says.
 type Token struct {
 	Kind Kind
-	// Sandbox is the sandbox's id; for a Volume, the volume's.
+	// Sandbox is the sandbox's id; for a Volume, the volume's; for an Upload, the
+	// template's; for an Archive, what the client calls it.
 	Sandbox string
 	// Client is the name of the client that the token was given to.
 	Client string

@@ -43,6 +43,8 @@ type Message interface {
 	Terms(n policy.Network) Terms
 	// Environment is the variables that a sandbox is given.
 	Environment() map[string]string
+	// Copies are the files that a build copies.
+	Copies() ([]Copy, *refusal.Refusal)
 	// Encode returns the JSON to forward; nothing where the client sent no body
 	// and none is needed.
 	Encode() []byte

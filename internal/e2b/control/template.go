@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/archive"
 	"github.com/e2bguard/e2bguard/internal/e2b/codeenv"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
 	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
@@ -15,14 +16,15 @@ import (
 )
 
 // templateFields are the fields of TemplateBuildRequestV2 and V3 in E2B's API,
-// buildFields those of TemplateBuildStartV2, stepFields those of TemplateStep.
+// buildFields those of TemplateBuildStartV2, stepFields those of TemplateStep and
+// what the SDKs keep of a COPY step for themselves.
 var (
 	templateFields = []field{{"name", text}, {"alias", text}, {"tags", texts}, {"teamID", text}, {"cpuCount", integer}, {"memoryMB", integer}}
 	buildFields    = []field{
 		{"fromImage", text}, {"fromTemplate", text}, {"fromImageRegistry", object}, {"force", boolean},
 		{"steps", list}, {"startCmd", text}, {"readyCmd", text},
 	}
-	stepFields = []field{{"type", text}, {"args", texts}, {"filesHash", text}, {"force", boolean}}
+	stepFields = []field{{"type", text}, {"args", texts}, {"filesHash", text}, {"force", boolean}, {"forceUpload", boolean}, {"resolveSymlinks", boolean}, {"gzip", boolean}}
 )
 
 // E2B's defaults for a template whose build names none.
@@ -95,8 +97,10 @@ func (m *message) enforceTags(p policy.Policy) ([]policy.Change, *refusal.Refusa
 
 // step is one instruction of a build, as E2B's builder takes it.
 type step struct {
-	kind string
-	args []string
+	kind   string
+	args   []string
+	hash   string // of a COPY step's files
+	object *strictjson.Object
 }
 
 // readSteps reads the steps of a build and refuses what the builder would paste
@@ -117,12 +121,10 @@ func (m *message) readSteps() *refusal.Refusal {
 			return invalid(err)
 		}
 		kind, _ := getText(o, "type")
-		s := step{strings.ToUpper(kind), getTexts(o, "args")}
+		s := step{kind: strings.ToUpper(kind), args: getTexts(o, "args"), object: o}
+		s.hash, _ = getText(o, "filesHash")
 		if err := s.check(); err != nil {
 			return denied(fmt.Sprintf("step %d (%s): %s", i+1, shorten(s.kind), err))
-		}
-		if hash, _ := getText(o, "filesHash"); hash != "" {
-			return denied(fmt.Sprintf("step %d (%s) has files, and files that are uploaded for a build cannot be judged yet; write them in a RUN step", i+1, shorten(s.kind)))
 		}
 		m.steps = append(m.steps, s)
 	}
@@ -137,6 +139,9 @@ var (
 )
 
 func (s step) check() error {
+	if s.hash != "" && s.kind != "COPY" && s.kind != "ADD" {
+		return errors.New("it has files, which only COPY takes")
+	}
 	switch s.kind {
 	case "RUN":
 		if len(s.args) < 1 || len(s.args) > 2 {
@@ -169,9 +174,9 @@ func (s step) check() error {
 			}
 		}
 	case "COPY", "ADD":
-		return errors.New("files that are uploaded for a build cannot be judged yet; write them in a RUN step")
+		return s.checkCopy()
 	default:
-		return errors.New("it is no step that E2B's builder knows; use RUN, ENV, WORKDIR or USER")
+		return errors.New("it is no step that E2B's builder knows; use RUN, COPY, ENV, WORKDIR or USER")
 	}
 	return nil
 }
@@ -193,12 +198,12 @@ func (m *message) buildSubjects() []guard.Subject {
 	steps := slices.Clone(m.steps)
 	for _, name := range []string{"startCmd", "readyCmd"} {
 		if cmd, _ := getText(m.object, name); cmd != "" {
-			steps = append(steps, step{"RUN", []string{cmd}})
+			steps = append(steps, step{kind: "RUN", args: []string{cmd}})
 		}
 	}
 	var subjects []guard.Subject
 	var script strings.Builder
-	vars, cwd, user, commands := map[string]string{}, "", "", 0
+	vars, cwd, user, commands, copies := map[string]string{}, "", "", 0, 0
 	for _, s := range steps {
 		switch s.kind {
 		case "ENV", "ARG":
@@ -211,6 +216,9 @@ func (m *message) buildSubjects() []guard.Subject {
 			fmt.Fprintf(&script, "mkdir -p \"%s\" && cd \"%s\"\n", cwd, cwd)
 		case "USER":
 			user = s.args[0]
+		case "COPY", "ADD":
+			fmt.Fprintf(&script, "cp -r -- \"%s\" \"%s\"\n", archive.Source(s.args[0]), s.args[1])
+			copies++
 		default:
 			as := user
 			if len(s.args) > 1 && s.args[1] != "" {
@@ -228,7 +236,7 @@ func (m *message) buildSubjects() []guard.Subject {
 		}
 	}
 	subjects = append(subjects, codeenv.Subjects(vars)...)
-	if commands > 1 || commands == 1 && len(vars) > 0 {
+	if commands > 1 || commands == 1 && len(vars)+copies > 0 {
 		subjects = append(subjects, guard.Subject{Kind: guard.KindBuild, Language: "bash", Text: script.String(), Target: "all steps"})
 	}
 	return subjects

@@ -74,7 +74,7 @@ func TestABuildIsFromWhatIsAllowed(t *testing.T) {
 		`{"fromImage":"python","steps":[{"type":"RUN","Args":["x"],"args":["y"]}]}`:                       "not spelled",
 		`{"fromImage":"python","steps":[{"type":"RUN","args":["x"],"script":"y"}]}`:                       "none that e2bguard knows",
 		`{"fromImage":"python","steps":["RUN x"]}`:                                                        "not an object",
-		`{"fromImage":"python","steps":[{"type":"RUN","args":["x"],"filesHash":"ab"}]}`:                   "cannot be judged yet",
+		`{"fromImage":"python","steps":[{"type":"RUN","args":["x"],"filesHash":"ab"}]}`:                   "only COPY takes",
 		`{"fromImage":"evil/x","fromImageRegistry":{"type":"registry","username":"u","password":"hush"}}`: "option builds",
 		`{"fromImage":"python","fromImageRegistry":"hush"}`:                                               "is a string",
 	} {

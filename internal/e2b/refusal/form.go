@@ -35,6 +35,10 @@ const (
 	// GuardAPI is JSON {"error":…} under the refusal's own status: the Superagent
 	// Guard API.
 	GuardAPI
+	// Later is status 202 and REST's JSON: what was sent was taken, and whatever
+	// needs it will be refused. E2B's clients show nothing of the answer to the
+	// upload of a build's files but its status, in which no reason can be.
+	Later
 )
 
 // Form is how a refusal must be written for one request.

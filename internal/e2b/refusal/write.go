@@ -63,6 +63,8 @@ func Write(w http.ResponseWriter, f Form, r *Refusal) {
 	case GuardAPI:
 		setRetryAfter(h, r)
 		send(w, status(r), marshal(guardError{r.Message(), r.machine()}))
+	case Later:
+		send(w, http.StatusAccepted, marshal(restBody(r, restStatus(r))))
 	default:
 		status := restStatus(r)
 		setRetryAfter(h, r)

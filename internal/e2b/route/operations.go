@@ -37,6 +37,7 @@ const (
 	TemplateRebuild      Operation = "template.rebuild"
 	TemplateBuild        Operation = "template.build"
 	TemplateFile         Operation = "template.file"
+	TemplateFileUpload   Operation = "template.file_upload"
 	TemplateUpdate       Operation = "template.update"
 	TemplateDelete       Operation = "template.delete"
 	TemplateTagAssign    Operation = "template.tag_assign"

@@ -69,8 +69,12 @@ type Row struct {
 	Why string
 }
 
-// ParamTemplate is the key of Target.Params that names a template.
-const ParamTemplate = "templateID"
+// ParamTemplate is the key of Target.Params that names a template, ParamFiles the
+// one that names the files of a COPY step.
+const (
+	ParamTemplate = "templateID"
+	ParamFiles    = "hash"
+)
 
 // Target is the one interpretation of where a request goes, made once by
 // Identify. Later steps and the upstream see these values, never the client's

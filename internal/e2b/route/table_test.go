@@ -240,7 +240,7 @@ func TestEveryOperationConstantHasARow(t *testing.T) {
 func TestWhatThisReleaseKeepsClosedStaysClosed(t *testing.T) {
 	closed := []Operation{
 		EnvdEnvs, EnvdInternal,
-		TemplateCreatePushed, TemplateRebuild, TemplateBuildPushed, TemplateFile, TemplateUpdate,
+		TemplateCreatePushed, TemplateRebuild, TemplateBuildPushed, TemplateUpdate,
 		VolumeCreate, VolumeInfo, VolumeDelete, VolumeFileRead, VolumeFileWrite, VolumeDirList, VolumeDirMake, VolumePathInfo, VolumePathUpdate, VolumePathRemove,
 		SecretList, SecretInfo, SecretCreate, SecretUpdate, SecretDelete, TeamList,
 		APIKeyList, APIKeyCreate, APIKeyUpdate, APIKeyDelete, AccessTokenCreate, AccessTokenDelete,

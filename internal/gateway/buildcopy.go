@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/e2b/archive"
+	"github.com/e2bguard/e2bguard/internal/e2b/control"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+)
+
+// buildSubjects is what runs in a build, and the files that its COPY steps put
+// where they are code, though they were none by their name when they were
+// uploaded. E2B is told the files by its own name for them.
+func (c *call) buildSubjects() ([]guard.Subject, *refusal.Refusal) {
+	m := c.msg.(controlMessage)
+	copies, ref := m.Copies()
+	if ref != nil {
+		return nil, ref
+	}
+	links := map[string]bool{}
+	for _, step := range copies {
+		known, ok := c.g.state.archives.get(archiveKey{c.client, step.Hash})
+		switch {
+		case !ok:
+			return nil, refusal.New(refusal.CodeInvalid, fmt.Sprintf("The files of step %d (COPY) are not known here: they were not uploaded through this gateway, or by another client or replica, or too long ago. Build again; the SDK then uploads them.", step.Step))
+		case known.refused != "":
+			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("The files of step %d (COPY) were not stored. %s", step.Step, known.refused))
+		}
+		subjects, ref := known.placed(step, links)
+		if ref != nil {
+			ref.Reason = fmt.Sprintf("The files of step %d (COPY) cannot be copied. %s", step.Step, ref.Reason)
+			return nil, ref
+		}
+		if ref := c.reviewMany(subjects); ref != nil {
+			return nil, ref
+		}
+		step.SetHash(known.name)
+	}
+	return c.controlSubjects()
+}
+
+// placed is what must be judged once more of an upload that is copied; links are
+// the places of the symbolic links of the steps before, to which those of this one
+// are added.
+func (a *archived) placed(step control.Copy, links map[string]bool) ([]guard.Subject, *refusal.Refusal) {
+	places, own, err := archive.Place(a.entries, step.Source, step.Destination)
+	if err != nil {
+		return nil, err.(*refusal.Refusal) //nolint:errorlint // Place says that it is one
+	}
+	if link := throughLink(step.Destination, links); link != "" {
+		return nil, refuseThroughLink(link)
+	}
+	var subjects []guard.Subject
+	for _, p := range places {
+		if link := throughLink(path.Dir(p.Path), links); link != "" {
+			return nil, refuseThroughLink(link)
+		}
+		f := a.files[p.Entry.Path]
+		if p.Entry.Of != "" {
+			f = a.files[p.Entry.Of]
+		}
+		class := files.Classify(p.Path, []byte(f.text[:min(len(f.text), files.HeadBytes)]))
+		if !strings.HasPrefix(p.Path, "/") { // it may be anywhere
+			class.Code, class.SelfRunning, class.Why = true, true, "in a folder that is not known"
+		}
+		if !class.Code || f.class.Code && !class.SelfRunning && f.class.Language == class.Language {
+			continue
+		}
+		subject := files.WriteSubject(p.Path, step.User, class, f.text)
+		switch {
+		case f.content == files.Text:
+		case f.content == files.Binary, f.class.Code: // the latter was judged, but for its place
+			subject.Labels = withLabel(subject.Labels, guard.LabelUnseen, p.Path)
+		default:
+			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: at %s the file %s is code (%s), and it is too large to be judged there, or no text. Copy it elsewhere, or without the other files.", p.Path, p.Entry.Path, class.Why))
+		}
+		subjects = append(subjects, subject)
+	}
+	for _, link := range own {
+		links[link] = true
+	}
+	return subjects, nil
+}
+
+// throughLink is a link that a path leads through; "" for none.
+func throughLink(name string, links map[string]bool) string {
+	if len(links) == 0 {
+		return ""
+	}
+	for name = path.Clean(name); name != "/" && name != "."; name = path.Dir(name) {
+		if links[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+func refuseThroughLink(link string) *refusal.Refusal {
+	return refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: its destination leads through %s, a symbolic link that a step before it has copied. Name the folder itself.", link))
+}

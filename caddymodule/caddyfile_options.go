@@ -53,6 +53,8 @@ func options(h *Handler) []option {
 			doc: "Terminals: what is typed is judged line by line, at Enter; or none may be opened."},
 		{name: "persistence", syntax: "deny | allow [pause] [snapshot] [fork]", set: h.parsePersistence, fallback: "deny",
 			doc: "Which ways of outliving a run are open."},
+		{name: "volumes", syntax: "guard | deny", set: h.parseVolumes, fallback: "guard; deny without client keys and `public_domain`",
+			doc: "Volumes may be made, filled and mounted, and what is written to them is judged; or none. Without `public_domain`, clients must set E2B_VOLUME_API_URL to the gateway."},
 		{name: "tool_results", syntax: "record | guard", set: h.parseToolResults, fallback: resultsRecorded,
 			doc: "What MCP tools answer: recorded with size and digest, or judged before the client gets it."},
 		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
@@ -284,6 +286,11 @@ func (h *Handler) parseToolResults(d *caddyfile.Dispenser) (err error) {
 
 func (h *Handler) parsePTY(d *caddyfile.Dispenser) (err error) {
 	h.PTY, err = word(d, ptyGuard, ptyDeny)
+	return err
+}
+
+func (h *Handler) parseVolumes(d *caddyfile.Dispenser) (err error) {
+	h.Volumes, err = word(d, volumesGuard, volumesDeny)
 	return err
 }
 

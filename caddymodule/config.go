@@ -40,6 +40,9 @@ const (
 	ptyGuard = "guard"
 	ptyDeny  = "deny"
 
+	volumesGuard = "guard"
+	volumesDeny  = "deny"
+
 	onErrorBlock = "block"
 	onErrorAllow = "allow"
 )
@@ -149,6 +152,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	cfg.Mode = guard.Mode{AllowOnError: h.OnError == onErrorAllow, Shadow: h.Mode == modeShadow}
 	cfg.Policy, err = h.policy()
 	note(err)
+	note(oneOf("volumes", h.Volumes, volumesGuard, volumesDeny))
+	cfg.Policy.Volumes.Open = h.Volumes == volumesGuard || h.Volumes == "" && (len(cfg.Clients) > 0 || cfg.PublicDomain != "")
 	cfg.Body, err = h.Buffer.config(repl)
 	note(err)
 	cfg.Audit, h.auditPlace, h.auditOptions, err = h.Audit.config(repl)

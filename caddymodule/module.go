@@ -123,6 +123,12 @@ type Handler struct {
 	// Persistence is which ways of outliving a run are open. Default: none.
 	Persistence *Persistence `json:"persistence,omitempty"`
 
+	// Volumes is whether volumes may be made, filled and mounted: "guard", what is
+	// written to them is judged, or "deny". Default: "guard"; "deny" where clients
+	// bring their own key and there is no public_domain, for then their SDK sends a
+	// volume's content past the gateway unless it is told E2B_VOLUME_API_URL.
+	Volumes string `json:"volumes,omitempty"`
+
 	// ToolResults is what happens to what MCP tools answer: "record" (default), or
 	// "guard", which has it judged before the client gets it.
 	ToolResults string `json:"tool_results,omitempty"`

@@ -53,7 +53,7 @@ func TestVolumesAreSeenBySandboxes(t *testing.T) {
 	content := func(method, path, body string) answer {
 		return l.do(method, "/volumecontent/"+id+path, body, "Authorization", "Bearer "+token)
 	}
-	require.Equal(t, http.StatusConflict, l.api(http.MethodPost, "/volumes", `{"name":"data"}`).status)
+	require.Equal(t, http.StatusBadRequest, l.api(http.MethodPost, "/volumes", `{"name":"data"}`).status)
 	require.Equal(t, http.StatusUnauthorized, l.do(http.MethodGet, "/volumecontent/"+id+"/dir?path=/", "", "X-API-Key", "k").status)
 	require.Equal(t, http.StatusCreated, content(http.MethodPut, "/file?path=/in/x.txt", "from outside").status)
 	b := l.create("/v2/sandboxes", `{"templateID":"base","volumeMounts":[{"name":"data","path":"/mnt/data"}]}`)

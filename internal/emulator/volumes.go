@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -65,9 +66,18 @@ func (s *volumeStore) byID(id string) (*volume, error) {
 	defer s.mu.Unlock()
 	v, ok := s.all[id]
 	if !ok {
-		return nil, notFound("volume '%s' not found", id)
+		return nil, notFound("Volume not found")
 	}
 	return v, nil
+}
+
+var volumeName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// volumeID is a random UUID.
+func volumeID() string {
+	hex := []byte(randomHex(16))
+	hex[12], hex[16] = '4', 'a'
+	return fmt.Sprintf("%s-%s-%s-%s-%s", hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:])
 }
 
 func (e *Emulator) createVolume(_ *http.Request, body []byte) (int, any, error) {
@@ -77,14 +87,14 @@ func (e *Emulator) createVolume(_ *http.Request, body []byte) (int, any, error) 
 	if err := parse(body, &b); err != nil {
 		return 0, nil, err
 	}
-	if b.Name == "" {
-		return 0, nil, badRequest("Error when parsing request: property \"name\" is missing")
+	if !volumeName.MatchString(b.Name) {
+		return 0, nil, badRequest("Invalid volume name")
 	}
 	s := e.volumes
 	if _, ok := s.byName(b.Name); ok {
-		return 0, nil, &apiError{http.StatusConflict, "volume '" + b.Name + "' already exists"}
+		return 0, nil, badRequest("Volume with name '%s' already exists", b.Name)
 	}
-	v := &volume{Name: b.Name, Token: "vt_" + randomHex(8), VolumeID: "vol-" + randomHex(6)}
+	v := &volume{Name: b.Name, Token: "vt_" + randomHex(8), VolumeID: volumeID()}
 	v.dir = filepath.Join(s.dir, v.VolumeID)
 	if err := os.Mkdir(v.dir, 0o777); err != nil { // Any user of a sandbox may write to it.
 		return 0, nil, err

@@ -65,6 +65,9 @@ func (c *call) enforceControl() *refusal.Refusal {
 		if ref := c.settleNames(&p); ref != nil {
 			return ref
 		}
+		if ref := c.msg.(controlMessage).NameVolumes(c.nameVolume); ref != nil {
+			return ref
+		}
 	}
 	changes, ref := c.msg.(controlMessage).Enforce(p)
 	c.changes = append(c.changes, changes...)

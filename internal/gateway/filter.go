@@ -178,6 +178,7 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 	if c.g.vault() {
 		answer.SetTokens(c.sealTokens)
 		answer.HideOwner()
+		answer.RenameVolumes(c.shownVolume)
 	}
 	if changed || c.g.vault() {
 		replaceBody(resp, answer.Encode())

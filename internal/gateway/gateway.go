@@ -54,8 +54,8 @@ type Gateway struct {
 	matching sync.Mutex
 	// background is what goes on behind calls.
 	background *background
-	// domainHint says once what a missing public domain means.
-	domainHint sync.Once
+	// domainHint and volumeHint say once what a missing public domain means.
+	domainHint, volumeHint sync.Once
 }
 
 // knownClient is a client by the digest of its key.

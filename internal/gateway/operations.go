@@ -42,7 +42,7 @@ type operation struct {
 var operations = map[route.Operation]operation{
 	route.SandboxCreate: {
 		sees:     "environment variables that are code, commands of MCP servers",
-		enforced: "lifetime, network, template, persistence, secure, public traffic off, owner, client limits",
+		enforced: "lifetime, network, template, persistence, volumes and where they are mounted, secure, public traffic off, owner, client limits",
 		filtered: "sandbox remembered, tokens sealed, domain",
 		read:     (*call).readControl, subjects: (*call).controlSubjects, enforce: (*call).enforceControl, admit: (*call).admitSandboxes, filter: (*call).learnSandboxes,
 	},
@@ -105,6 +105,13 @@ var operations = map[route.Operation]operation{
 	route.TemplateBuildLogs:   {enforced: "with client keys: the client's own templates", narrow: (*call).settleTemplate},
 	route.TemplateList:        {filtered: "with client keys: no templates of other clients", vaultFilter: (*call).filterTemplates},
 	route.SnapshotList:        {enforced: "with client keys: a sandbox of the client's own", narrow: (*call).narrowSnapshots},
+	route.VolumeCreate: {
+		enforced: "with client keys: the name", filtered: "token sealed, domain", open: volumesOpen,
+		read: (*call).readControl, enforce: (*call).enforceControl, filter: (*call).learnVolume,
+	},
+	route.VolumeInfo:   {enforced: "with client keys: the client's own volumes", filtered: "token sealed, domain", open: volumesOpen, narrow: (*call).settleVolume, filter: (*call).learnVolume},
+	route.VolumeDelete: {enforced: "with client keys: the client's own volumes", open: volumesOpen, narrow: (*call).settleVolume},
+	route.VolumeList:   {filtered: "with client keys: the client's own volumes", open: volumesOpen, vaultFilter: (*call).filterVolumes},
 	route.SandboxNetwork: {
 		enforced: "network",
 		read:     (*call).readControl, enforce: (*call).enforceControl,

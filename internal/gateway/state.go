@@ -38,6 +38,8 @@ type State struct {
 	usage *lru.Cache[string, *usage]
 	// templates are the owners of templates, by id or name.
 	templates *lru.Cache[string, templateOwner]
+	// volumes are by id.
+	volumes *lru.Cache[string, volume]
 	endings   *endings
 	// archives are the files that clients uploaded for builds.
 	archives *archiveMemory
@@ -78,7 +80,7 @@ func NewState() *State {
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
-		templates: newCache[string, templateOwner](sandboxesKept), endings: newEndings(),
+		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(),
 		archives:  newArchiveMemory(), ownSeal: newOwnSeal(),
 	}
 }

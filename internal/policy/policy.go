@@ -19,6 +19,7 @@ type Policy struct {
 	Builds      Builds
 	Ports       Ports
 	Persistence Persistence
+	Volumes     Volumes
 }
 
 // Change is one edit of a client's request, told to the client and the log. An

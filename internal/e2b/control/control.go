@@ -37,6 +37,13 @@ type Message interface {
 	// the maker by.
 	NeedsName() bool
 	Source() string
+	// NameVolumes gives each volume that the call makes or mounts the name that E2B
+	// is to know it by.
+	NameVolumes(name func(string) (string, *refusal.Refusal)) *refusal.Refusal
+	// Volumes are the names of the volumes that the call makes or mounts, and
+	// MountPaths where they are mounted.
+	Volumes() []string
+	MountPaths() []string
 	// Sandboxes is how many sandboxes the call starts or wakes at most.
 	Sandboxes() int
 	// Terms is what the sandboxes that the call makes must report, after Enforce.
@@ -67,6 +74,8 @@ type spec struct {
 	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
 	subjects func(*message) []guard.Subject
 	stamp    func(*message, string) *refusal.Refusal
+	// volumes are the objects whose name is a volume's.
+	volumes func(*message) []*strictjson.Object
 }
 
 // v1 and v2 of create differ in two things: v2 is always secure and has no field
@@ -78,7 +87,7 @@ const createV2 = "/v2/sandboxes"
 const connectV2 = "/v2/sandboxes/{sandboxID}/connect"
 
 var specs = map[route.Operation]spec{
-	route.SandboxCreate:     {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp, source: "templateID"},
+	route.SandboxCreate:     {fields: createFields, enforce: (*message).enforceCreate, subjects: (*message).createSubjects, stamp: (*message).stamp, volumes: (*message).mounts, source: "templateID", prepare: (*message).readMounts},
 	route.SandboxConnect:    {fields: []field{{"timeout", integer}, {"memory", boolean}}, enforce: (*message).enforceTimeout},
 	route.SandboxResume:     {fields: []field{{"timeout", integer}, {"memory", boolean}, {"autoPause", boolean}}, optional: true, enforce: (*message).enforceResume},
 	route.SandboxFork:       {fields: []field{{"timeout", integer}, {"count", integer}}, optional: true, count: "count", enforce: (*message).enforceFork},
@@ -89,6 +98,7 @@ var specs = map[route.Operation]spec{
 	route.SandboxNetwork:    {fields: networkUpdateFields, enforce: (*message).enforceNetworkUpdate},
 	route.TemplateCreate:    {fields: templateFields, closed: true, names: []string{"name", "alias"}, enforce: (*message).enforceTemplate},
 	route.TemplateBuild:     {fields: buildFields, closed: true, source: "fromTemplate", prepare: (*message).readSteps, subjects: (*message).buildSubjects, enforce: (*message).enforceBuild},
+	route.VolumeCreate:      {fields: []field{{"name", text}}, closed: true, prepare: (*message).readVolume, enforce: (*message).enforceVolume, volumes: func(m *message) []*strictjson.Object { return []*strictjson.Object{m.object} }},
 	route.TemplateTagAssign: {fields: []field{{"target", text}, {"tags", texts}}, closed: true, names: []string{"target"}, enforce: (*message).enforceTags},
 	route.TemplateTagDelete: {fields: []field{{"name", text}, {"tags", texts}}, closed: true, names: []string{"name"}, enforce: (*message).enforceTags},
 }

@@ -32,7 +32,6 @@ var createFields = []field{
 // closedFields says why a field is refused in this release.
 var closedFields = []struct{ name, why string }{
 	{"iam", "it gives the sandbox credentials of the account"},
-	{"volumeMounts", "files that others wrote to a volume are code that was never judged"},
 }
 
 // plainTemplate is E2B's own template without a code interpreter, in which no
@@ -80,6 +79,9 @@ func (m *message) enforceCreate(p policy.Policy) ([]policy.Change, *refusal.Refu
 		}
 	}
 	if ref := m.checkEnvVars(template); ref != nil {
+		return nil, ref
+	}
+	if ref := m.checkMounts(p.Volumes); ref != nil {
 		return nil, ref
 	}
 	if ref := m.checkPersistence(p.Persistence); ref != nil {

@@ -155,7 +155,7 @@ var systemRoots = []place{
 	{"/usr/share/perl", "system library"}, {"/usr/share/perl5", "system library"}, {"/usr/local/share/perl", "system library"},
 	{"/usr/share/nodejs", "system library"}, {"/usr/share/python3", "system library"}, {"/usr/share/bash-completion", "shell start-up file"},
 	{"/usr/local/etc", "system configuration"},
-	{"/snap", "system program"}, {"/nix", "system program"},
+	{"/snap", "system program"}, {"/nix", "system program"}, {"/root/.server", "the code interpreter itself"},
 }
 
 // shellFiles are read by shells when they start or end.

@@ -280,6 +280,10 @@ func checkParams(params map[string]string) *refusal.Refusal {
 			if value[0] == '/' || value[len(value)-1] == '/' || strings.Contains(rest, "/") || team == ".." || team == "." || rest == ".." || rest == "." {
 				return refusal.New(refusal.CodeInvalid, "e2bguard could not read this request: "+quote(value)+" is no template. A template is a name or id, or \"team/name:tag\".")
 			}
+		case ParamVolume:
+			if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+				return refusal.New(refusal.CodeInvalid, "e2bguard could not read this request: "+quote(value)+" is no volume id. An id is letters, digits and dashes.")
+			}
 		default:
 			if strings.Contains(value, "/") {
 				return refusal.New(refusal.CodeInvalid, "e2bguard could not read this request: the "+name+" in its path holds a slash.")

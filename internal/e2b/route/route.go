@@ -69,11 +69,12 @@ type Row struct {
 	Why string
 }
 
-// ParamTemplate is the key of Target.Params that names a template, ParamFiles the
-// one that names the files of a COPY step.
+// The keys of Target.Params that name a template, the files of a COPY step and a
+// volume.
 const (
 	ParamTemplate = "templateID"
 	ParamFiles    = "hash"
+	ParamVolume   = "volumeID"
 )
 
 // Target is the one interpretation of where a request goes, made once by

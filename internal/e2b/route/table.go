@@ -10,6 +10,7 @@ const (
 	internalOnly = "only E2B's own orchestrator may call it, never a client"
 	byPolicy     = "decided by the option persistence"
 	byBuilds     = "decided by the option builds"
+	byVolumes    = "decided by the option volumes"
 	pushed       = "the image of such a build is pushed to E2B's registry, past the gateway; build with Template.build of a current SDK, which sends its steps"
 	readsOnly    = "reads only, and what it shows belongs to the account's key"
 	toClient     = "only carries what the server says to the client"
@@ -90,10 +91,10 @@ var templateRows = []Row{
 }
 
 var volumeRows = []Row{
-	{Control, "GET", "/volumes", VolumeList, Allow, readsOnly},
-	{Control, "POST", "/volumes", VolumeCreate, Deny, "its answer holds a token that opens the volume past the gateway; " + later},
-	{Control, "GET", "/volumes/{volumeID}", VolumeInfo, Deny, "its answer holds a token that opens the volume past the gateway; " + later},
-	{Control, "DELETE", "/volumes/{volumeID}", VolumeDelete, Deny, "it deletes a volume for everyone on the account; " + later},
+	{Control, "GET", "/volumes", VolumeList, Allow, "reads only; " + byVolumes},
+	{Control, "POST", "/volumes", VolumeCreate, Guard, byVolumes},
+	{Control, "GET", "/volumes/{volumeID}", VolumeInfo, Guard, byVolumes},
+	{Control, "DELETE", "/volumes/{volumeID}", VolumeDelete, Guard, byVolumes},
 
 	{Volume, "GET", "/volumecontent/{volumeID}/file", VolumeFileRead, Deny, later},
 	{Volume, "PUT", "/volumecontent/{volumeID}/file", VolumeFileWrite, Deny, later},
@@ -102,6 +103,7 @@ var volumeRows = []Row{
 	{Volume, "GET", "/volumecontent/{volumeID}/path", VolumePathInfo, Deny, later},
 	{Volume, "PATCH", "/volumecontent/{volumeID}/path", VolumePathUpdate, Deny, later},
 	{Volume, "DELETE", "/volumecontent/{volumeID}/path", VolumePathRemove, Deny, later},
+	{Volume, "OPTIONS", "/volumecontent/{path...}", Preflight, Allow, preflight},
 }
 
 var accountRows = []Row{

@@ -26,6 +26,8 @@ type analysis struct {
 	ran map[string]bool
 	// direct are hits of rules that look at the subject rather than at effects.
 	direct []Hit
+	// guessing says that the text is read in a language that it may not be in.
+	guessing bool
 }
 
 // position maps a front end's spans to the subject's text.
@@ -77,6 +79,7 @@ func (a *analysis) code(language, text string) {
 			langs[0] = l
 		} else {
 			langs = guess(n.text)
+			a.guessing = len(langs) > 1
 		}
 	}
 
@@ -124,9 +127,15 @@ func (a *analysis) run(lang string, text effect.Value, pos position, flags effec
 	}
 
 	if lang == "" {
-		for _, l := range guess(text.Text) {
+		before := a.guessing
+		langs := guess(text.Text)
+		a.guessing = before || len(langs) > 1
+
+		for _, l := range langs {
 			a.run(l, text, pos, flags, depth)
 		}
+
+		a.guessing = before
 
 		return
 	}
@@ -159,6 +168,10 @@ func (a *analysis) run(lang string, text effect.Value, pos position, flags effec
 // into embedded code and written scripts.
 func (a *analysis) take(r *effect.Result, lang string, text effect.Value, pos position, flags effect.Flag, depth int) {
 	for _, n := range r.Notes {
+		if n.Kind == effect.NoteForeign && a.guessing {
+			continue
+		}
+
 		n.Offset = pos.of(effect.Span{Start: n.Offset}).Start
 		a.notes = append(a.notes, n)
 	}
@@ -277,7 +290,7 @@ func (a *analysis) written(effects []effect.Effect, pos position, flags effect.F
 func (a *analysis) notAnalysable() []Hit {
 	for _, n := range a.notes {
 		switch n.Kind {
-		case effect.NoteBudget:
+		case effect.NoteBudget, effect.NoteForeign:
 			return []Hit{{Rule: ruleNotAnalysable, Span: effect.Span{Start: n.Offset, End: len(a.subject.Text)}, Detail: "it takes too many steps to read"}}
 		case effect.NoteDepth:
 			return []Hit{{Rule: ruleNotAnalysable, Span: effect.Span{Start: n.Offset, End: len(a.subject.Text)}, Detail: "it is nested too deeply"}}

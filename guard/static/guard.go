@@ -152,7 +152,12 @@ func (g *Guard) steps(s guard.Subject) int {
 		long -= len(s.Text)
 	}
 
-	return max(g.opts.MaxSteps, min(long*5/2, 3*g.opts.MaxSteps))
+	steps := max(g.opts.MaxSteps, min(long*5/2, 3*g.opts.MaxSteps))
+	if s.Kind != guard.KindFile && normalLanguage(s.Language) == "" {
+		steps *= len(guesses) // each may cost as much
+	}
+
+	return steps
 }
 
 // size is the length of all the text of a subject, in bytes.

@@ -201,6 +201,10 @@ func (a *analysis) toolText(key, text string) {
 // words reports the addresses and paths that a text names on its own, such as
 // the input of a tool that fetches or reads.
 func (a *analysis) words(text string) {
+	a.address(text)
+	a.address(afterVerb(text))
+
+	text = strings.TrimSpace(text)
 	if len(text) > 4096 || strings.Count(text, " ") > 8 {
 		return
 	}
@@ -208,6 +212,8 @@ func (a *analysis) words(text string) {
 	span := effect.Span{End: len(a.subject.Text)}
 
 	for w := range strings.FieldsSeq(text) {
+		a.address(strings.Trim(w, "\"'<>(),"))
+
 		switch {
 		case strings.Contains(w, "://"):
 			a.effects = append(a.effects, effect.Effect{Kind: effect.Connect, Span: span, Target: effect.Const(w), Via: "tool"})

@@ -238,6 +238,9 @@ const (
 	NoteSyntax NoteKind = iota + 1
 	// NoteBudget: the budget ended before the text did.
 	NoteBudget
+	// NoteForeign: so much of it is no code in the language that the rest was not
+	// read. No interpreter of the language would come that far.
+	NoteForeign
 	// NoteDepth: nesting beyond the limit; what is deeper is unread.
 	NoteDepth
 	// NoteLimited: a value was too large to fold and is held as unknown.

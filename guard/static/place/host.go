@@ -110,7 +110,7 @@ var coins = setOf("xmr", "monero", "eth", "etc", "btc", "rvn", "zec", "ltc", "do
 func Host(s string) string {
 	if i := strings.Index(s, "://"); i >= 0 {
 		if u, err := url.Parse(s); err == nil && u.Hostname() != "" {
-			return strings.ToLower(u.Hostname())
+			return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 		}
 
 		s = s[i+3:]
@@ -143,7 +143,12 @@ func ClassifyHost(target string) HostClass {
 
 	lower := strings.ToLower(rest)
 
-	if addr, ok := Address(host); ok {
+	addr, ok := Address(host)
+	if !ok {
+		addr, ok = named(host)
+	}
+
+	if ok {
 		c |= Literal
 
 		switch {
@@ -184,6 +189,28 @@ func ClassifyHost(target string) HostClass {
 	}
 
 	return c
+}
+
+// wildcardNames are domains whose names resolve to the address that they hold, as
+// in 10.0.0.1.nip.io or app-10-0-0-1.nip.io.
+var wildcardNames = []string{".nip.io", ".sslip.io", ".xip.io"}
+
+func named(host string) (netip.Addr, bool) {
+	for _, domain := range wildcardNames {
+		name, ok := strings.CutSuffix(host, domain)
+		if !ok {
+			continue
+		}
+
+		parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '-' })
+		if len(parts) >= 4 {
+			if addr, err := netip.ParseAddr(strings.Join(parts[len(parts)-4:], ".")); err == nil {
+				return addr, true
+			}
+		}
+	}
+
+	return netip.Addr{}, false
 }
 
 func poolByLabels(host string) bool {

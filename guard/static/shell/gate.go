@@ -136,7 +136,7 @@ func parse(text string, budget *effect.Budget, run func([]*syntax.Stmt, int), no
 		note(effect.NoteSyntax, base+bad, "syntax error")
 
 		if tries > maxErrors {
-			note(effect.NoteBudget, base, "too many syntax errors")
+			note(effect.NoteForeign, base, "too many syntax errors")
 
 			return
 		}

@@ -15,8 +15,11 @@ import (
 // LF where no line is continued.
 func FuzzReview(f *testing.F) {
 	for _, s := range allSamples() {
-		f.Add(s.lang, s.block[0])
-		f.Add(s.lang, s.pass[0])
+		for _, list := range [][]string{s.block, s.pass} {
+			for _, text := range list[:min(len(list), 1)] {
+				f.Add(s.lang, text)
+			}
+		}
 	}
 
 	f.Add("bash", "$((1<<2)) ${a[@]:1:2} <<<x `a` $'\\x41' {1..9} @(a|b)")

@@ -191,13 +191,13 @@ func storedAndRun(f *facts) []hit {
 
 	f.each(func(e *fact) {
 		// Two unknown paths of one snippet are taken for the same.
-		if e.Kind == effect.Mode && unnamed != "" && !e.Target.IsConst() && executable(e.Data.Text) {
+		if e.Kind == effect.Mode && unnamed != "" && !e.Target.IsConst() && makesExecutable(e) {
 			out = append(out, hit{e.Span, unnamed})
 
 			return
 		}
 
-		if from, ok := lookup(e.Target.Key()); ok && (e.Kind != effect.Mode || executable(e.Data.Text)) {
+		if from, ok := lookup(e.Target.Key()); ok && (e.Kind != effect.Mode || makesExecutable(e)) {
 			out = append(out, hit{e.Span, from})
 
 			return
@@ -208,7 +208,7 @@ func storedAndRun(f *facts) []hit {
 		}
 
 		n := e.name()
-		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "source", "deno", "bun", "start", "open", "xdg-open", "cmd", "cmd.exe", "rundll32", "powershell") {
+		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "java", "Rscript", "source", "deno", "bun", "start", "open", "xdg-open", "cmd", "cmd.exe", "rundll32", "powershell") {
 			return
 		}
 
@@ -223,9 +223,18 @@ func storedAndRun(f *facts) []hit {
 
 			return
 		}
-	}, effect.Exec, effect.Eval, effect.Mode)
+	}, effect.Exec, effect.Eval, effect.Mode, effect.Load)
 
 	return out
+}
+
+// makesExecutable says whether a change of mode lets a file run.
+func makesExecutable(e *fact) bool {
+	if e.Data.IsUnknown() {
+		return executable(e.Data.Ref)
+	}
+
+	return executable(e.Data.Text)
 }
 
 // executable says whether a mode lets a file run.

@@ -22,23 +22,51 @@ var resourceRules = []row{
 			ID: "fill-resource", Category: "resource_exhaustion", Severity: High, CWE: "CWE-400",
 			Seen: "it fills {} without a sensible limit.", Fine: "A file or buffer of a few gigabytes at most would be fine.",
 		},
-		match: matching(fills, effect.Alloc, effect.Exec),
+		match: matching(fills, effect.Alloc, effect.Exec, effect.Write),
 	},
 }
 
 func forkBombs(f *facts) []hit {
+	return append(endlessStarts(f), startsItself(f)...)
+}
+
+// startsItself is a program that starts itself, in a loop or more than once.
+func startsItself(f *facts) []hit {
+	var out []hit
+
+	called, run := 0, 0
+
+	f.each(func(e *fact) {
+		// What takes the place of the program is still one.
+		if !e.Flags.Has(effect.FlagSelf) || e.base == "cd" || e.base == "echo" || strings.HasPrefix(e.Via, "os.exec") {
+			return
+		}
+
+		// A call that starts a program is seen as the call, and as what it runs.
+		n := &run
+		if strings.Contains(e.Via, ".") {
+			n = &called
+		}
+
+		*n++
+
+		if *n > 1 || e.Flags.Has(effect.FlagUnbounded) || e.Flags.Has(effect.FlagLoop) && e.Flags.Has(effect.FlagBackground) {
+			out = append(out, hit{e.Span, show(e.name())})
+		}
+	}, effect.Exec)
+
+	return out
+}
+
+func endlessStarts(f *facts) []hit {
 	return matching(func(f *facts, e *fact) (string, bool) {
 		switch e.Kind {
 		case effect.Spawn:
 			return show(e.Via), e.Flags.Has(effect.FlagUnbounded) || e.Flags.Has(effect.FlagRecursing) && (e.Flags.Has(effect.FlagBackground) || e.Via == "fork" || workerOfItself(f, e))
 		case effect.Exec:
 			if e.Flags.Has(effect.FlagUnbounded) && e.Flags.Has(effect.FlagBackground) && e.Via != "nohup" {
-				return show(e.name()), !oneOf(e.name(), "sleep", "wait", "echo", "true")
-			}
-
-			// Starting without waiting is what makes it a bomb.
-			if e.Flags.Has(effect.FlagUnbounded) && (strings.HasPrefix(e.Via, "child_process.") && !strings.Contains(e.Via, "Sync") || strings.HasSuffix(e.Via, ".Popen")) {
-				return show(e.Via), true
+				// The shell waits with sleep in the background.
+				return show(e.name()), strings.Contains(e.Via, ".") || !oneOf(e.name(), "wait", "echo", "true") && (e.name() != "sleep" || !f.textHas(effect.Span{End: len(f.a.subject.Text)}, "wait $", "wait \"$", "wait\n", "wait;"))
 			}
 
 			return show(e.name()), e.Flags.Has(effect.FlagRecursing) && e.Flags.Has(effect.FlagUnbounded)
@@ -83,6 +111,14 @@ func fills(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	if e.Kind == effect.Write {
+		// What comes from somewhere ends there.
+		d := &e.Data
+		made := d.IsConst() && d.Text != "" && d.Taint == 0 || strings.HasPrefix(d.Ref, effect.BlockRef) || d.Taint == effect.TaintRandom
+
+		return "\x00the disk", made && e.Flags.Has(effect.FlagUnbounded) && e.path != "/dev/null" && !strings.HasPrefix(e.path, "/dev/std")
+	}
+
 	size, err := strconv.ParseInt(e.Data.Text, 10, 64)
 	if err != nil {
 		return "\x00the " + e.Target.Text, e.Flags.Has(effect.FlagUnbounded)
@@ -102,7 +138,7 @@ var scanRules = []row{
 			ID: "network-scan", Category: "network_scanning", Severity: High, CWE: "CWE-200",
 			Seen: "it tries many hosts or ports ({}).", Fine: "Connecting to the one host and port you need would be fine.",
 		},
-		match: finding(func(f *facts) []hit { return append(scansByTool(f), scansByLoop(f)...) }, effect.Exec, effect.Connect),
+		match: finding(func(f *facts) []hit { return append(append(scansByTool(f), scansByLoop(f)...), scansByPacket(f)...) }, effect.Exec, effect.Connect, effect.Receive, effect.Raw),
 	},
 	{
 		Rule: Rule{
@@ -184,6 +220,17 @@ func scansByLoop(f *facts) []hit {
 	return matching(func(f *facts, e *fact) (string, bool) {
 		// Many pages of one site are many requests to one host.
 		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Target.Text, "https://"), "http://"), "/")
+
+		// Whoever looks for a free port, or waits for a server, looks at itself and
+		// stops at the first.
+		if e.host.Has(place.Loopback) && e.Flags.Has(effect.FlagLeaves) {
+			return "", false
+		}
+
+		if e.Target.Many && numbered(host) || e.Port.Many && e.Kind == effect.Connect {
+			return show(e.Target.Text), true
+		}
+
 		if e.Flags.Has(effect.FlagManyHosts) && (strings.Contains(host, effect.HoleText) || e.Target.IsUnknown()) || e.Flags.Has(effect.FlagManyPorts) {
 			return show(e.Target.Text), true
 		}
@@ -199,7 +246,21 @@ func scansByLoop(f *facts) []hit {
 		}
 
 		return show(e.Target.Text), strings.Contains(host, effect.HoleText) && strings.Count(host, ".") >= 2 || strings.HasPrefix(e.Port.Ref, program.ManyRef)
-	}, effect.Connect).find(f)
+	}, effect.Connect, effect.Receive).find(f)
+}
+
+// numbered says whether a host is an address of which a part is unknown.
+func numbered(host string) bool {
+	host, _, _ = strings.Cut(host, ":")
+
+	return strings.Contains(host, effect.HoleText) && strings.Count(host, ".") >= 1 && strings.Trim(strings.ReplaceAll(host, effect.HoleText, ""), "0123456789.") == ""
+}
+
+// scansByPacket is a scan whose packets are made by hand.
+func scansByPacket(f *facts) []hit {
+	return matching(func(f *facts, e *fact) (string, bool) {
+		return show(e.Via), e.Target.Text == "raw" && (e.Flags.Has(effect.FlagManyHosts) || e.Flags.Has(effect.FlagManyPorts))
+	}, effect.Raw).find(f)
 }
 
 var disruptionRules = []row{

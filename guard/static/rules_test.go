@@ -21,7 +21,7 @@ type sample struct {
 
 func allSamples() []sample {
 	var out []sample
-	for _, s := range [][]sample{fileSamples, secretSamples, codeSamples, systemSamples, loadSamples, languageSamples} {
+	for _, s := range [][]sample{fileSamples, secretSamples, codeSamples, systemSamples, loadSamples, languageSamples, fileSamplesOf()} {
 		out = append(out, s...)
 	}
 

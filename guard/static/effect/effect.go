@@ -178,6 +178,10 @@ const (
 	FlagImage
 	// FlagOptional marks a Load of a file that need not exist.
 	FlagOptional
+	// FlagLeaves is inside a loop that is left when what was looked for is found.
+	FlagLeaves
+	// FlagSelf starts the program that the code itself is.
+	FlagSelf
 	// FlagLibrary marks a Load that means an installed library, unless the
 	// directory of the code has a file of that name.
 	FlagLibrary

@@ -54,6 +54,8 @@ const (
 	// TaintEncoded was put into an encoding (base64, hex), as data is that is to
 	// leave unnoticed or inside another format.
 	TaintEncoded
+	// TaintSelf is not content but the path of the file that the code itself is.
+	TaintSelf
 )
 
 var taintNames = []struct {
@@ -75,6 +77,7 @@ var taintNames = []struct {
 	{TaintRandom, "random"},
 	{TaintSocket, "socket"},
 	{TaintEncoded, "encoded"},
+	{TaintSelf, "own path"},
 }
 
 // Any says whether any source of x is set.
@@ -108,7 +111,14 @@ type Value struct {
 	// can be told to concern the same thing: the variable's name, or the text of
 	// the expression. Empty for constants.
 	Ref string
+	// Many says that it stands for each of many numbers in turn, or has such a
+	// number in it.
+	Many bool
 }
+
+// BlockRef starts the Ref of an unknown value of a known, large size, which
+// follows in bytes.
+const BlockRef = "block:"
 
 // Const is a known text.
 func Const(s string) Value { return Value{Text: s} }
@@ -190,6 +200,7 @@ func Concat(vs ...Value) Value {
 
 	for _, v := range vs {
 		out.Taint |= v.Taint
+		out.Many = out.Many || v.Many
 		out.Origin = joinOrigin(out.Origin, v.Origin)
 
 		if out.Ref == "" {

@@ -49,21 +49,6 @@ func (m *Machine) assignment(n tree.Node) Value {
 	return v
 }
 
-// doubles says whether a variable is made of itself and itself.
-func (m *Machine) doubles(n tree.Node) bool {
-	name, by := m.T.At(n.A), m.T.At(n.B)
-	if name.Kind != tree.Name {
-		return false
-	}
-
-	same := func(id tree.ID) bool { return m.T.At(id).Kind == tree.Name && m.T.Text(id) == m.T.Text(n.A) }
-	if n.Op == '+' {
-		return same(n.B)
-	}
-
-	return n.Op == 0 && by.Kind == tree.Binary && by.Op == '+' && same(by.A) && same(by.B)
-}
-
 func (m *Machine) declareOrBind(n tree.Node, v Value) {
 	switch {
 	case n.Flag&tree.FlagDeclare != 0:
@@ -117,6 +102,10 @@ func (m *Machine) bind(target tree.ID, v Value, declare bool) {
 			v.Ref = name
 		}
 
+		if fn, ok := v.X.(*Fn); ok && fn.Name == "" {
+			fn.Name = name
+		}
+
 		if declare {
 			m.set(m.scope, name, v)
 		} else {
@@ -168,6 +157,10 @@ func (m *Machine) bindItems(id tree.ID, v Value, declare bool) {
 
 	for i := 0; id != 0; id, i = m.T.At(id).Next, i+1 {
 		switch {
+		case !ok && v.Kind == Array && m.T.At(id).Kind != tree.Star && i < len(v.List().Items):
+			m.bind(id, v.List().Items[i], declare)
+		case !ok && v.Kind == Array && len(v.List().Items) > 0:
+			m.bind(id, Value{Taint: v.List().Rest}, declare)
 		case !ok:
 			m.bind(id, m.element(v), declare)
 		case m.T.At(id).Kind == tree.Star:
@@ -257,6 +250,10 @@ func (m *Machine) setAttr(recv Value, base tree.ID, name string, v Value, id tre
 
 func (m *Machine) setItem(recv Value, base, sub tree.ID, v Value, id tree.ID) {
 	key := m.eval(sub)
+
+	if m.unbounded > 0 && v.IsBlock() && m.T.At(sub).Kind != tree.Str {
+		m.EmitAt(id, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Via: "[]", Flags: effect.FlagUnbounded})
+	}
 
 	recv.Each(func(r Value) {
 		switch r.Kind {

@@ -167,6 +167,7 @@ func (m *Machine) evalCall(id tree.ID, n tree.Node) Value {
 		c.Recv, c.RecvNode = m.eval(a.A), a.A
 		c.Name = m.T.Text(n.A)
 		m.arguments(c, n.B)
+		m.grows(c)
 
 		v := m.callMethod(c, n.A)
 		m.freeCall(c)

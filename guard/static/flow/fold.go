@@ -351,7 +351,12 @@ func (m *Machine) repeat(a Value, n int64, id tree.ID) Value {
 	}
 
 	if size > 0 && n > maxUnroll/size || n > maxUnroll {
-		return a.Forget()
+		out := a.Forget()
+		if total, ok := arithmetic('*', size, n); ok && out.Ref == "" {
+			out.Ref = Block(total).Ref
+		}
+
+		return out
 	}
 
 	if a.Kind == Array {

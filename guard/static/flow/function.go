@@ -11,7 +11,7 @@ import (
 // method of an object literal keeps.
 func (m *Machine) function(id tree.ID, this *Value) Value {
 	n := *m.T.At(id)
-	fn := m.memory.fns.one(Fn{Node: id, Tree: m.T, Scope: m.scope})
+	fn := m.memory.fns.one(Fn{Node: id, Tree: m.T, Scope: m.scope, Name: m.T.Text(id)})
 
 	switch {
 	case this != nil:
@@ -237,8 +237,14 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 	n := *m.T.At(fn.Node)
 	f := m.newFrame()
 	*f = frame{fn: fn, this: this, args: args, unknown: unknown, calling: m.frame}
-	savedScope, savedLoop := m.scope, m.loop
-	m.frame = f
+	savedScope, savedLoop, savedCond := m.scope, m.loop, fn.cond
+	m.frame, fn.cond = f, m.cond
+
+	endless := m.restarts(fn)
+	if endless {
+		m.unbounded++
+	}
+
 	m.scope = m.memory.scopes.one(scope{parent: fn.Scope, cond: m.cond})
 	fn.running++
 	m.inline++
@@ -253,10 +259,14 @@ func (m *Machine) follow(fn *Fn, this Value, args []Value, kw []KwArg, unknown b
 		m.exec(body.A)
 	}
 
+	if endless {
+		m.unbounded--
+	}
+
 	m.T = outer
 	m.inline--
 	fn.running--
-	m.frame = f.calling
+	m.frame, fn.cond = f.calling, savedCond
 	m.scope, m.loop = savedScope, savedLoop
 
 	if again {

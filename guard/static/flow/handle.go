@@ -171,6 +171,9 @@ func (m *Machine) Super() Value {
 	return Value{Kind: Instance, X: &Object{Class: up, Main: o.Main, Attrs: o.Attrs}}
 }
 
+// TaintNode lets the variable of an expression take up the sources of a value.
+func (m *Machine) TaintNode(id tree.ID, v Value) { m.taint(id, v) }
+
 // ValueOf is a value in the vocabulary of effects; an unknown one is known by
 // its expression.
 func (m *Machine) ValueOf(v Value, node tree.ID) effect.Value { return m.value(v, node) }

@@ -52,6 +52,10 @@ func (m *Machine) item(v, key Value, id tree.ID) Value {
 			if i >= 0 && i < int64(len(l.Items)) {
 				return l.Items[i]
 			}
+
+			if l.Open && i >= 0 && len(l.Items) > 0 {
+				return Value{Taint: l.Rest}
+			}
 		}
 
 		// Any of them.

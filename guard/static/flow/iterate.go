@@ -66,6 +66,12 @@ func (m *Machine) clauses(n tree.Node, id tree.ID, f func()) {
 
 	over := m.eval(c.B)
 
+	if endlessly(over) {
+		m.unbounded++
+
+		defer func() { m.unbounded-- }()
+	}
+
 	if long(over) && !m.decodes(n.A) {
 		m.bindTo(c.A, m.element(over))
 		m.clauses(n, c.Next, f)

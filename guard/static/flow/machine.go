@@ -118,6 +118,7 @@ type Machine struct {
 	loop      int // loops
 	unbounded int // loops that nothing ends
 	waiting   int // such loops that wait in each turn
+	leaving   int // loops that are left when something is found
 	depth     int
 	inline    int // functions being followed
 	unrolled  int // steps spent in unrolled loops
@@ -135,6 +136,8 @@ type Machine struct {
 	follows map[fnKey]int
 	stars   []*Sym // modules of which all names were imported
 	tainted int    // how often a variable took up a source
+	endless map[fnKey]bool
+	files   map[string]effect.Value // what was written to files
 	memory  *memory
 	later   []func()
 	thrown  Value                     // what was raised last

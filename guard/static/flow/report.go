@@ -66,6 +66,11 @@ func (m *Machine) EmitAt(id tree.ID, e effect.Effect) {
 
 func (m *Machine) emit(e effect.Effect) {
 	e.Flags |= m.flags(e.Kind)
+	m.know(&e)
+
+	if e.Kind == effect.Exec && startsSelf(&e) {
+		e.Flags |= effect.FlagSelf
+	}
 
 	if m.repeated(&e) {
 		return
@@ -178,8 +183,12 @@ func (m *Machine) flags(kind effect.Kind) effect.Flag {
 		f |= effect.FlagLoop
 	}
 
-	if m.unbounded > 0 && !(kind == effect.Spawn && m.waiting > 0) {
+	if m.unbounded > 0 && !(m.waiting > 0 && paced(kind)) {
 		f |= effect.FlagUnbounded
+	}
+
+	if m.leaving > 0 {
+		f |= effect.FlagLeaves
 	}
 
 	if kind == effect.Spawn || kind == effect.Exec || kind == effect.Alloc {
@@ -195,38 +204,25 @@ func (m *Machine) flags(kind effect.Kind) effect.Flag {
 	return f
 }
 
-// callsItself says whether a function's body has a call to its own name.
-func (m *Machine) callsItself(fn *Fn) bool {
-	outer := m.T
-	m.T = fn.Tree
+// startsSelf says whether a program is the code's own, with nothing that tells
+// the two apart.
+func startsSelf(e *effect.Effect) bool {
+	if n := len(e.Args); n > 0 {
+		return e.Args[n-1].Has(effect.TaintSelf)
+	}
 
-	defer func() { m.T = outer }()
+	return e.Target.Has(effect.TaintSelf)
+}
 
-	n := m.T.At(fn.Node)
-	name := m.T.Text(fn.Node)
-
-	return name != "" && m.any(n.B, func(id tree.ID) bool {
-		c := m.T.At(id)
-		if c.Kind != tree.Call {
-			return false
-		}
-
-		// The function may also be handed to something that starts it.
-		for a := c.B; a != 0; a = m.T.At(a).Next {
-			v := a
-			if m.T.At(a).Kind == tree.Kw {
-				v = m.T.At(a).A
-			}
-
-			if m.T.At(v).Kind == tree.Name && m.T.Text(v) == name {
-				return true
-			}
-		}
-
-		k := m.T.At(c.A).Kind
-
-		return (k == tree.Name || k == tree.Attr && fn.Owner != nil) && m.T.Text(c.A) == name
-	})
+// paced says whether an effect of that kind is harmless without an end if each
+// turn waits for something.
+func paced(k effect.Kind) bool {
+	switch k {
+	case effect.Spawn, effect.Exec, effect.Alloc, effect.Write:
+		return true
+	default:
+		return false
+	}
 }
 
 // any says whether f holds for a node of a subtree.
@@ -248,8 +244,11 @@ func (m *Machine) any(id tree.ID, f func(tree.ID) bool) bool {
 }
 
 // Embed reports code inside the code.
-func (m *Machine) Embed(c *Call, lang string, v Value, arg tree.ID) {
-	e := effect.Embedded{Lang: lang, Text: v.Value(), Offset: -1, Via: c.Via(), Flags: m.flags(effect.Exec)}
+func (m *Machine) Embed(c *Call, lang string, v Value, arg tree.ID) { m.EmbedWith(c, lang, v, arg, 0) }
+
+// EmbedWith is Embed in further circumstances.
+func (m *Machine) EmbedWith(c *Call, lang string, v Value, arg tree.ID, flags effect.Flag) {
+	e := effect.Embedded{Lang: lang, Text: v.Value(), Offset: -1, Via: c.Via(), Flags: m.flags(effect.Exec) | flags}
 	e.Span.Start, e.Span.End = m.T.Bounds(c.ID)
 
 	if e.Text.Ref == "" && !e.Text.IsConst() {
@@ -258,6 +257,10 @@ func (m *Machine) Embed(c *Call, lang string, v Value, arg tree.ID) {
 
 	if c.Hidden {
 		e.Flags |= effect.FlagHidden
+	}
+
+	if e.Text.Has(effect.TaintSelf) && lang == "bash" {
+		e.Flags |= effect.FlagSelf
 	}
 
 	if v.Many {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -48,6 +49,10 @@ func (m *Machine) SliceOf(v, a, b, c Value, stepped bool) Value {
 	var runes []rune
 
 	switch {
+	case v.Kind == Array && v.List().Open && by == 1 && open(b) && (open(a) || a.Int >= 0):
+		l := v.List()
+
+		return Value{Kind: Array, X: &List{Items: slices.Clip(l.Items[min(int(a.Int), len(l.Items)):]), Open: true, Rest: l.Rest}, Taint: v.Taint, Origin: v.Origin}
 	case v.Kind == Array && !v.List().Open:
 		size = int64(len(v.List().Items))
 	case v.Kind == Bytes, v.IsConst() && isASCII(v.Text):

@@ -78,7 +78,7 @@ func (v Value) Value() effect.Value {
 	case Str:
 		e := effect.Value{Text: v.Text, Taint: v.Taint, Origin: v.Origin}
 		if !e.IsConst() {
-			e.Ref = v.Ref
+			e.Ref, e.Many = v.Ref, v.Many
 		}
 
 		return e
@@ -126,7 +126,7 @@ func (v Value) Value() effect.Value {
 
 	t, o := v.Sources()
 
-	return effect.Value{Text: effect.HoleText, Taint: t, Origin: o, Ref: v.Ref}
+	return effect.Value{Text: effect.HoleText, Taint: t, Origin: o, Ref: v.Ref, Many: v.Many}
 }
 
 // maxOptions bounds how many values an Either holds.

@@ -98,13 +98,18 @@ type Fn struct {
 	Node  tree.ID
 	Tree  *tree.Tree
 	Scope *scope
+	// Name is what it is called: the variable's, where it has none of its own.
+	Name string
 	// Owner is the class a method belongs to.
 	Owner *Class
 	// This is the receiver that an arrow function keeps.
 	This    Value
 	called  bool
 	running int
-	static  bool
+	// cond is how many branches that may not be taken were around where it was
+	// entered.
+	cond   int
+	static bool
 }
 
 // fnKey is a function as it is written: each time the code around it runs

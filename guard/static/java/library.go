@@ -328,10 +328,10 @@ func defineProcesses(l *flow.Language) {
 
 		switch {
 		case v.Kind == flow.Array && len(itemsOf(v)) > 0:
-			m.Emit(c, effect.Effect{Kind: effect.Exec, Target: itemsOf(v)[0].Value(), Args: values(itemsOf(v)[1:])})
+			m.Emit(c, effect.Effect{Kind: effect.Exec, Target: itemsOf(v)[0].Value(), Args: values(itemsOf(v)[1:]), Flags: effect.FlagBackground})
 		case v.IsText():
 			// The text is split at blanks; it is no shell text.
-			e := effect.Effect{Kind: effect.Exec, Target: v.Value()}
+			e := effect.Effect{Kind: effect.Exec, Target: v.Value(), Flags: effect.FlagBackground}
 
 			if words := strings.Fields(v.Text); len(words) > 0 {
 				e.Target = effect.Value{Text: words[0], Taint: v.Taint, Ref: v.Ref}
@@ -342,7 +342,7 @@ func defineProcesses(l *flow.Language) {
 
 			m.Emit(c, e)
 		default:
-			m.Emit(c, effect.Effect{Kind: effect.Exec, Target: m.Value(c, 0, "")})
+			m.Emit(c, effect.Effect{Kind: effect.Exec, Target: m.Value(c, 0, ""), Flags: effect.FlagBackground})
 		}
 
 		return process(m, v)
@@ -372,7 +372,7 @@ func defineProcesses(l *flow.Language) {
 	builder.Def("inheritIO redirectErrorStream directory redirectOutput redirectInput redirectError", self)
 	builder.Def("start", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Recv.Object().Main
-		e := effect.Effect{Kind: effect.Exec, Target: effect.Unknown(v.Taint)}
+		e := effect.Effect{Kind: effect.Exec, Target: effect.Unknown(v.Taint), Flags: effect.FlagBackground}
 
 		if items := itemsOf(v); len(items) > 0 {
 			if items[0].Kind == flow.Either {
@@ -395,14 +395,7 @@ func defineProcesses(l *flow.Language) {
 		return flow.New(m.L.Root.At("process.in()"), c.Recv.Object().Main)
 	})
 	root.Def("process.in().write process.in().println process.in().print", func(m *flow.Machine, c *flow.Call) flow.Value {
-		program := c.Recv.Object().Main
-		if items := itemsOf(program); len(items) > 0 {
-			program = items[0]
-		}
-
-		if name := program.Text[strings.LastIndexByte(program.Text, '/')+1:]; name == "sh" || name == "bash" || name == "dash" {
-			m.Embed(c, "bash", c.Val(0, ""), c.Node(0, ""))
-		}
+		fed(m, c, c.Recv.Object().Main, c.Val(0, ""))
 
 		return flow.Value{}
 	})
@@ -429,24 +422,7 @@ func defineProcesses(l *flow.Language) {
 	})
 	root.At("JShell.create()")
 
-	root.Def("Thread Thread.startVirtualThread Thread.ofVirtual().start CompletableFuture.runAsync CompletableFuture.supplyAsync Timer().schedule", func(m *flow.Machine, c *flow.Call) flow.Value {
-		m.Emit(c, effect.Effect{Kind: effect.Spawn, Target: effect.Const("thread")})
-		m.CallValue(c.Val(0, ""), c.ID)
-
-		return flow.Value{}
-	})
-
-	for _, name := range []string{"submit", "execute", "invokeAll"} {
-		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
-			m.CallValue(c.Val(0, ""), c.ID)
-
-			if v := c.Val(0, ""); v.IsText() && name == "execute" && len(v.Text) > 4 {
-				m.Embed(c, "sql", v, c.Node(0, ""))
-			}
-
-			return c.Result()
-		}
-	}
+	defineThreads(l)
 
 	for _, name := range []string{"executeQuery", "executeUpdate", "prepareStatement"} {
 		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
@@ -459,6 +435,18 @@ func defineProcesses(l *flow.Language) {
 	}
 }
 
+// fed gives text to the standard input of a program.
+func fed(m *flow.Machine, c *flow.Call, program, v flow.Value) {
+	if items := itemsOf(program); len(items) > 0 {
+		program = items[0]
+	}
+
+	switch program.Text[strings.LastIndexByte(program.Text, '/')+1:] {
+	case "sh", "bash", "dash", "zsh", "cmd.exe", "cmd":
+		m.Embed(c, "bash", v, c.Node(0, ""))
+	}
+}
+
 func process(m *flow.Machine, v flow.Value) flow.Value {
 	p := flow.New(m.L.Root.At("process()"), v)
 	p.Taint, p.Origin = effect.TaintOutput, ""
@@ -468,6 +456,10 @@ func process(m *flow.Machine, v flow.Value) flow.Value {
 
 func native(m *flow.Machine, c *flow.Call) flow.Value {
 	m.Emit(c, effect.Effect{Kind: effect.Native, Target: effect.Const(c.Sym.Short()), Data: m.Value(c, 0, "")})
+
+	if w, ok := m.Written(m.Value(c, 0, "")); ok && w.Taint != 0 {
+		m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: w})
+	}
 
 	return flow.Value{}
 }
@@ -556,15 +548,39 @@ func defineReflection(l *flow.Language) {
 	h["setAccessible"] = func(*flow.Machine, *flow.Call) flow.Value { return flow.Value{} }
 
 	root.Def("URLClassLoader URLClassLoader.newInstance", func(m *flow.Machine, c *flow.Call) flow.Value {
-		v := c.Val(0, "").Forget()
-		m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: v.With(effect.TaintDownload).Value()})
+		loadClasses(m, c, c.Val(0, ""))
 
 		return flow.Value{}
 	})
+	h["defineClass"] = func(m *flow.Machine, c *flow.Call) flow.Value {
+		for _, a := range c.Args {
+			if t, _ := a.Sources(); t.Any(effect.TaintDownload | effect.TaintDecoded | effect.TaintNetwork) {
+				m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: a.Forget().Value(), Via: "defineClass"})
+			}
+		}
+
+		return flow.Value{}
+	}
+	root.At("ClassLoader()").Def("defineClass", h["defineClass"])
 	root.Def("ObjectInputStream().readObject XMLDecoder().readObject Yaml().load", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Recv.Forget()
 		m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "pickle", Data: v.Value()})
 
 		return v.With(effect.TaintPickle)
 	})
+}
+
+// loadClasses loads classes from addresses and archives: from elsewhere, or from
+// a file that the code wrote itself, it is code that nobody saw.
+func loadClasses(m *flow.Machine, c *flow.Call, from flow.Value) {
+	for _, it := range append(itemsOf(from), from) {
+		e := text(it).Value()
+
+		switch w, written := m.Written(e); {
+		case strings.Contains(e.Text, "://") && !strings.HasPrefix(e.Text, "file:"):
+			m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: e.From(effect.TaintDownload, e.Text)})
+		case written && w.Taint != 0:
+			m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: w})
+		}
+	}
 }

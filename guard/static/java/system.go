@@ -108,6 +108,62 @@ func defineFiles(l *flow.Language) {
 		return c.Recv
 	})
 
+	// What is read into an array is what the stream holds.
+	for _, name := range []string{"read", "readNBytes", "readFully"} {
+		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
+			if t, origin := c.Recv.Sources(); t != 0 && len(c.Nodes) > 0 {
+				m.TaintNode(c.Nodes[0], flow.Tainted(t, origin))
+			}
+
+			return c.Result()
+		}
+	}
+
+	copyTo := func(m *flow.Machine, c *flow.Call, from, to flow.Value) flow.Value {
+		t, origin := from.Sources()
+		data := flow.Tainted(t&^effect.TaintSocket, origin)
+
+		if t.Any(effect.TaintSocket) {
+			data.Taint |= effect.TaintNetwork
+		}
+
+		if o := to.Object(); to.Kind == flow.Instance && o.Sym != nil {
+			switch o.Sym {
+			case writer:
+				m.Emit(c, effect.Effect{Kind: effect.Write, Target: o.Main.Value(), Data: data.Value()})
+			case root.At("socket()"):
+				m.Emit(c, effect.Effect{Kind: effect.Send, Target: o.Main.Value(), Port: portOf(o), Data: data.Value()})
+			case root.At("process.in()"):
+				fed(m, c, o.Main, data)
+			}
+		}
+
+		return flow.Value{}
+	}
+	l.Methods["transferTo"] = func(m *flow.Machine, c *flow.Call) flow.Value { return copyTo(m, c, c.Recv, c.Val(0, "")) }
+	l.Methods["transferFrom"] = func(m *flow.Machine, c *flow.Call) flow.Value { return copyTo(m, c, c.Val(0, ""), c.Recv) }
+	root.Def("socket().transferTo process().transferTo", l.Methods["transferTo"])
+	root.Def("IOUtils.copy IOUtils.copyLarge ByteStreams.copy FileCopyUtils.copy StreamUtils.copy", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return copyTo(m, c, c.Val(0, ""), c.Val(1, ""))
+	})
+	writer.Def("getChannel", self)
+	writer.Def("transferFrom", l.Methods["transferFrom"])
+	root.Def("Channels.newChannel Channels.newInputStream Channels.newOutputStream", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
+	root.Def("Files.createTempFile File.createTempFile Files.createTempDirectory", func(m *flow.Machine, c *flow.Call) flow.Value {
+		suffix := flow.Value{}
+		for _, a := range c.Args {
+			if a.IsConst() {
+				suffix = a
+			}
+		}
+
+		if !strings.HasPrefix(suffix.Text, ".") {
+			suffix = flow.Value{}
+		}
+
+		return flow.New(path, m.Temporary(c, suffix))
+	})
+
 	remove := func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Val(0, "")
 		node := c.Node(0, "")
@@ -255,12 +311,18 @@ func defineNetwork(l *flow.Language) {
 
 		return flow.Value{}
 	})
+	root.Def("InetAddress.getByName().isReachable", func(m *flow.Machine, c *flow.Call) flow.Value {
+		o := c.Recv.Object()
+		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: o.Main.Value(), Flags: sweep(o.Main, flow.Value{})})
+
+		return flow.Value{}
+	})
 	root.Def("InetAddress.getByName InetAddress.getAllByName", func(m *flow.Machine, c *flow.Call) flow.Value {
 		if v := m.Value(c, 0, ""); v.Taint != 0 && !v.IsUnknown() {
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: v, Data: v, Port: effect.Const("53")})
 		}
 
-		return flow.Value{}
+		return flow.New(m.L.Root.At("InetAddress.getByName()"), c.Val(0, ""))
 	})
 
 	// URLs.
@@ -336,6 +398,11 @@ func defineNetwork(l *flow.Language) {
 		return flow.Tainted(effect.TaintFile, e.Text)
 	})
 
+	disk := root.At("disk()")
+	root.Def("HttpResponse.BodyHandlers.ofFile BodyHandlers.ofFile HttpResponse.BodyHandlers.ofFileDownload BodyHandlers.ofFileDownload", func(_ *flow.Machine, c *flow.Call) flow.Value {
+		return flow.New(disk, text(c.Val(0, "")))
+	})
+
 	send := func(m *flow.Machine, c *flow.Call) flow.Value {
 		o := c.Val(0, "").Object()
 		if o == nil || o.Sym != request {
@@ -346,7 +413,12 @@ func defineNetwork(l *flow.Language) {
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: o.Main.Value(), Data: body.Value()})
 		}
 
-		return receive(m, c, o.Main)
+		out := receive(m, c, o.Main)
+		if d := c.Val(1, "").Object(); d != nil && d.Sym == disk {
+			m.Emit(c, effect.Effect{Kind: effect.Write, Target: d.Main.Value(), Data: out.Value()})
+		}
+
+		return out
 	}
 	l.Methods["send"], l.Methods["sendAsync"], l.Methods["newCall"] = send, send, send
 	root.Def("RestTemplate().postForObject RestTemplate().postForEntity", func(m *flow.Machine, c *flow.Call) flow.Value {
@@ -452,6 +524,10 @@ func defineSystem(l *flow.Language) {
 	root.Def("new[]", func(m *flow.Machine, c *flow.Call) flow.Value {
 		if v := c.Val(0, ""); v.Kind == flow.Int && (v.Int >= 64<<20 || v.Int >= 1<<20 && m.Endless()) {
 			m.Emit(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Data: v.Value(), Via: "new"})
+		}
+
+		if v := c.Val(0, ""); v.Kind == flow.Int && v.Int > 0 {
+			return flow.Block(v.Int)
 		}
 
 		return flow.Value{}

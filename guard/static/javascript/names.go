@@ -30,6 +30,16 @@ func defineNames(l *flow.Language) {
 			return flow.Value{}
 		}
 
+		if c.Sym.Short() == "dlopen" {
+			m.Emit(c, effect.Effect{Kind: effect.Native, Target: effect.Const("dlopen"), Data: m.Value(c, 1, "")})
+
+			if w, ok := m.Written(m.Value(c, 1, "")); ok && w.Taint != 0 {
+				m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: w})
+			}
+
+			return flow.Value{}
+		}
+
 		m.Emit(c, effect.Effect{Kind: effect.Escape, Target: effect.Const("process.binding"), Data: m.Value(c, 0, "")})
 
 		if name := c.Val(0, "").Text; name == "spawn_sync" || name == "process_wrap" {
@@ -69,7 +79,11 @@ func defineNames(l *flow.Language) {
 		b.Def(name, func(m *flow.Machine, c *flow.Call) flow.Value {
 			f := c.Val(0, "")
 
+			delay := c.Val(1, "")
+
 			switch {
+			case f.First().Callable() && name == "setInterval" && (len(c.Args) < 2 || delay.Kind == flow.Int && delay.Int <= flow.ShortDelay):
+				m.Forever(func() { m.CallValue(f, c.ID, tail(c.Args, 2)...) })
 			case f.First().Callable():
 				m.CallValue(f, c.ID, tail(c.Args, 2)...)
 			case f.IsText() || f.Taint != 0:
@@ -89,6 +103,7 @@ func defineNames(l *flow.Language) {
 		"vm2.VM().run vm2.NodeVM().run isolated-vm.Isolate().compileScript", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return evaluate(m, c)
 	})
+	l.Methods["_compile"] = evaluate
 	b.Def("Reflect.get Object.getOwnPropertyDescriptor", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := m.Item(c.Val(0, ""), c.Val(1, ""), c.ID)
 		if strings.HasPrefix(c.Sym.Name, "Object") {
@@ -268,10 +283,18 @@ func requireModule(m *flow.Machine, c *flow.Call) flow.Value {
 			m.Embed(c, "javascript", name, c.Node(0, ""))
 		}
 
+		runModule(m, c, m.Value(c, 0, ""))
+
 		return flow.Value{}
 	}
 
 	m.Emit(c, effect.Effect{Kind: effect.Import, Target: effect.Const(name.Text)})
+	runModule(m, c, name.Value())
+
+	if strings.Contains(name.Text, "://") && c.Sym.Name == "import" && !carriesModules(name.Text) {
+		m.Emit(c, effect.Effect{Kind: effect.Receive, Target: name.Value()})
+		m.Embed(c, "javascript", flow.Tainted(effect.TaintDownload, name.Text), c.Node(0, ""))
+	}
 
 	// A module may be text itself: data:text/javascript,...
 	if code, ok := strings.CutPrefix(name.Text, "data:"); ok {
@@ -291,6 +314,21 @@ func requireModule(m *flow.Machine, c *flow.Call) flow.Value {
 	return v
 }
 
+// carriesModules says whether an URL is one from which browsers and Deno are
+// meant to load modules, or the code's own.
+func carriesModules(url string) bool {
+	for _, p := range []string{
+		"file://", "https://esm.sh/", "https://cdn.skypack.dev/", "https://cdn.jsdelivr.net/", "https://unpkg.com/", "https://deno.land/", "https://jsr.io/", "https://ga.jspm.io/",
+		"https://cdnjs.cloudflare.com/", "https://esm.run/", "https://www.gstatic.com/", "https://ajax.googleapis.com/", "http://localhost", "http://127.0.0.1",
+	} {
+		if strings.HasPrefix(url, p) {
+			return true
+		}
+	}
+
+	return false
+}
+
 // evaluate runs text as JavaScript.
 func evaluate(m *flow.Machine, c *flow.Call) flow.Value {
 	v := c.Val(0, "")
@@ -299,6 +337,10 @@ func evaluate(m *flow.Machine, c *flow.Call) flow.Value {
 	}
 
 	m.Embed(c, "javascript", v, c.Node(0, ""))
+
+	if c.Sym == nil {
+		return flow.Value{}
+	}
 
 	if v.IsConst() && len(v.Text) < 4096 && c.Sym.Short() == "eval" {
 		if out := m.EvalText(parse(v.Text)); out.Callable() || out.IsText() {

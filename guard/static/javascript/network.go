@@ -31,7 +31,10 @@ func defineNetwork(l *flow.Language) {
 		}
 
 		o.Main, o.Port = host, port
-		callback(m, c)
+
+		if n := len(c.Args); n > 0 {
+			callLaterOn(m, c, v, c.Args[n-1])
+		}
 
 		return v
 	}

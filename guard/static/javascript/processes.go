@@ -67,11 +67,15 @@ func defineProcesses(l *flow.Language) {
 		b.Link(name, b.At("globalThis"))
 	}
 
-	b.DefGet("process.argv process.execArgv", func(*flow.Machine, *flow.Call) flow.Value {
-		return flow.Tainted(effect.TaintInput, "")
+	self := func(*flow.Machine, *flow.Call) flow.Value {
+		return flow.Value{Taint: effect.TaintSelf, Ref: "__filename"}
+	}
+	b.DefGet("process.argv", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return flow.Value{Kind: flow.Array, X: &flow.List{Items: []flow.Value{flow.Text("node"), self(m, c)}, Open: true, Rest: effect.TaintInput}}
 	})
+	b.DefGet("process.execArgv", func(*flow.Machine, *flow.Call) flow.Value { return flow.Tainted(effect.TaintInput, "") })
 	b.DefGet("process.execPath process.argv0", func(*flow.Machine, *flow.Call) flow.Value { return flow.Text("node") })
-	b.DefGet("__filename", func(*flow.Machine, *flow.Call) flow.Value { return flow.Value{Ref: "__filename"} })
+	b.DefGet("__filename import.meta.filename import.meta.url require.main.filename module.filename", self)
 	b.DefGet("process.stdin", func(m *flow.Machine, _ *flow.Call) flow.Value {
 		v := flow.New(m.L.Root.At("stream()"), flow.Text("/dev/stdin"))
 		v.Taint = effect.TaintInput
@@ -182,9 +186,14 @@ func callback(m *flow.Machine, c *flow.Call, args ...flow.Value) {
 }
 
 func callLater(m *flow.Machine, c *flow.Call, f flow.Value, args ...flow.Value) {
+	callLaterOn(m, c, flow.Value{}, f, args...)
+}
+
+// callLaterOn is callLater for functions that are called as methods.
+func callLaterOn(m *flow.Machine, c *flow.Call, this, f flow.Value, args ...flow.Value) {
 	if f.First().Callable() {
 		id := c.ID
-		m.Later(func() { m.CallValue(f, id, args...) })
+		m.Later(func() { m.CallOn(this, f, id, args...) })
 	}
 }
 
@@ -203,12 +212,21 @@ func option(c *flow.Call, name string) (flow.Value, bool) {
 
 func shell(m *flow.Machine, c *flow.Call) flow.Value {
 	cmd := c.Val(0, "")
-	m.Embed(c, "bash", cmd, c.Node(0, ""))
+	m.EmbedWith(c, "bash", cmd, c.Node(0, ""), goesOn(c))
 
 	out := flow.Printed(cmd)
 	callback(m, c, flow.Value{Kind: flow.None}, out, out)
 
 	return childOf(m, cmd, out)
+}
+
+// goesOn says of a call that starts a program that it does not wait for its end.
+func goesOn(c *flow.Call) effect.Flag {
+	if c.Sym == nil || strings.HasSuffix(c.Sym.Name, "Sync") || strings.HasSuffix(c.Sym.Name, ".sync") {
+		return 0
+	}
+
+	return effect.FlagBackground
 }
 
 // childOf is a running program that is also what it prints.
@@ -222,7 +240,7 @@ func childOf(m *flow.Machine, program, out flow.Value) flow.Value {
 func spawn(m *flow.Machine, c *flow.Call) flow.Value {
 	program, args := c.Val(0, ""), c.Val(1, "")
 
-	var flags effect.Flag
+	flags := goesOn(c)
 
 	if v, ok := option(c, "detached"); ok && v.Int != 0 {
 		flags |= effect.FlagBackground
@@ -303,14 +321,17 @@ func fork(m *flow.Machine, c *flow.Call) flow.Value {
 	e := effect.Effect{Kind: effect.Spawn, Target: effect.Const("process")}
 
 	// A program that starts itself.
-	if m.Source(c.Node(0, "")) == "__filename" || c.Sym.Name == "cluster.fork" || strings.Contains(m.Source(c.Node(0, "")), "argv[1]") {
+	itself := c.Val(0, "").Taint.Any(effect.TaintSelf)
+	if itself || c.Sym.Name == "cluster.fork" {
 		e.Flags |= effect.FlagRecursing
 	}
 
 	m.Emit(c, e)
 
-	if len(c.Args) > 0 && e.Flags == 0 {
-		m.Emit(c, effect.Effect{Kind: effect.Exec, Target: effect.Const("node"), Args: []effect.Value{m.Value(c, 0, "")}})
+	if len(c.Args) > 0 {
+		run := effect.Effect{Kind: effect.Exec, Target: effect.Const("node"), Args: []effect.Value{m.Value(c, 0, "")}, Flags: effect.FlagBackground}
+		run.Args = append(run.Args, values(itemsOf(c.Val(1, "")))...)
+		m.Emit(c, run)
 	}
 
 	return childOf(m, flow.Text("node"), flow.Value{})
@@ -322,13 +343,38 @@ func worker(m *flow.Machine, c *flow.Call) flow.Value {
 	}
 
 	e := effect.Effect{Kind: effect.Spawn, Target: effect.Const("worker")}
-	if m.Source(c.Node(0, "")) == "__filename" {
+	if c.Val(0, "").Taint.Any(effect.TaintSelf) {
 		e.Flags |= effect.FlagRecursing
+	} else if path := m.Value(c, 0, ""); path.Text != "" {
+		runModule(m, c, path)
 	}
 
 	m.Emit(c, e)
 
 	return flow.Value{}
+}
+
+// runModule runs a module that the code wrote itself.
+func runModule(m *flow.Machine, c *flow.Call, path effect.Value) {
+	if strings.HasSuffix(path.Text, ".json") {
+		return
+	}
+
+	for _, end := range []string{"", ".js", ".mjs", ".cjs", "/index.js"} {
+		at := path
+		at.Text += end
+
+		if w, ok := m.Written(at); ok {
+			v := flow.Value{Kind: flow.Str, Text: w.Text, Taint: w.Taint, Origin: w.Origin}
+			if w.IsUnknown() {
+				v = flow.Tainted(w.Taint, w.Origin)
+			}
+
+			m.Embed(c, "javascript", v, 0)
+
+			return
+		}
+	}
 }
 
 // command is a program and its arguments as one list of words.

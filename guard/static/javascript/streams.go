@@ -32,7 +32,7 @@ func defineStreams(l *flow.Language) {
 			data.Taint = effect.TaintSocket
 		}
 
-		callLater(m, c, f, data, data)
+		callLaterOn(m, c, c.Recv, f, data, data)
 
 		return c.Recv
 	}

@@ -100,7 +100,7 @@ func defineText(l *flow.Language) {
 		return c.Result()
 	})
 
-	b.Def("Buffer.from Buffer Uint8Array Uint8Array.from Buffer.concat", makeBuffer)
+	b.Def("Buffer.from Buffer Uint8Array Uint8Array.from Buffer.concat Float64Array Float32Array Int32Array Uint32Array Uint16Array", makeBuffer)
 	l.Root.At("buffer").Link("Buffer", b.At("Buffer"))
 	b.Def("Buffer.alloc Buffer.allocUnsafe Array ArrayBuffer", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Val(0, "")
@@ -116,6 +116,10 @@ func defineText(l *flow.Language) {
 			return flow.Items(make([]flow.Value, v.Int)...)
 		}
 
+		if v.Kind == flow.Int && v.Int > 0 {
+			return flow.Block(v.Int)
+		}
+
 		return flow.Value{}
 	})
 	b.Def("Array.from Array.of", func(m *flow.Machine, c *flow.Call) flow.Value {
@@ -123,7 +127,16 @@ func defineText(l *flow.Language) {
 			return flow.Items(append([]flow.Value(nil), c.Args...)...)
 		}
 
-		items, ok := m.Elements(c.Val(0, ""))
+		v := c.Val(0, "")
+		f := c.Val(1, "")
+
+		if t := v.Table(); v.Kind == flow.Record {
+			if n, ok := t.Values["length"]; ok && n.Kind == flow.Int {
+				return counted(m, c, f, n.Int)
+			}
+		}
+
+		items, ok := m.Elements(v)
 		if !ok {
 			return c.Result()
 		}
@@ -152,6 +165,30 @@ func defineText(l *flow.Language) {
 	defineArrayMethods(l.Methods)
 }
 
+// fewIndices is how many indices of an array are told apart.
+const fewIndices = 16
+
+// indexOf is an index of an array of n items.
+func indexOf(n int) flow.Value { return flow.Value{Many: n > fewIndices} }
+
+// counted is Array.from({length: n}, f).
+func counted(m *flow.Machine, c *flow.Call, f flow.Value, n int64) flow.Value {
+	if !f.First().Callable() {
+		return flow.Items(make([]flow.Value, max(0, min(n, 256)))...)
+	}
+
+	if n > fewIndices {
+		return flow.Items(m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.Value{}, flow.Value{Many: true}) }))
+	}
+
+	out := make([]flow.Value, 0, max(n, 0))
+	for i := range n {
+		out = append(out, m.CallValue(f, c.ID, flow.Value{}, flow.Number(i)))
+	}
+
+	return flow.Items(out...)
+}
+
 func asText(v flow.Value) flow.Value {
 	switch v.Kind {
 	case flow.Int:
@@ -170,6 +207,8 @@ func makeBuffer(m *flow.Machine, c *flow.Call) flow.Value {
 	v, encoding := c.Val(0, ""), c.Val(1, "")
 
 	switch {
+	case v.Kind == flow.Int && v.Int > 0:
+		return flow.Block(v.Int)
 	case v.Kind == flow.Bytes:
 		return v
 	case v.Kind == flow.Array && c.Sym.Short() != "concat":
@@ -421,7 +460,7 @@ func replace(m *flow.Machine, c *flow.Call) flow.Value {
 // mapItems calls a function with each item.
 func mapItems(m *flow.Machine, c *flow.Call, f flow.Value, items []flow.Value) flow.Value {
 	if !m.Worth(len(items), f) {
-		return flow.Items(m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.OneOf(items)) }))
+		return flow.Items(m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.OneOf(items), indexOf(len(items))) }))
 	}
 
 	out := make([]flow.Value, 0, len(items))
@@ -457,7 +496,7 @@ func defineArrayMethods(h map[string]flow.Handler) {
 
 			return m.Element(c.Recv)
 		case !m.Worth(len(items), f):
-			out := m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.OneOf(items), flow.Value{}, c.Recv) })
+			out := m.InLoop(func() flow.Value { return m.CallValue(f, c.ID, flow.OneOf(items), indexOf(len(items)), c.Recv) })
 			if c.Name == "map" || c.Name == "flatMap" {
 				return flow.Items(out)
 			}

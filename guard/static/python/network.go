@@ -289,7 +289,7 @@ func defineHTTP(root *flow.Sym) {
 			// The file is called what the URL ends with.
 			path = flow.Text(url.Text[strings.LastIndexByte(url.Text, '/')+1:])
 			if c.Sym.Short() == "urlretrieve" {
-				path = flow.Value{Ref: "urlretrieve"}
+				path = m.Temporary(c, flow.Value{})
 			}
 		}
 

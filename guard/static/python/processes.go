@@ -150,7 +150,7 @@ func subprocess(m *flow.Machine, c *flow.Call) flow.Value {
 		}
 	}
 
-	if c.Sym.Short() == "Popen" {
+	if c.Sym.Short() == "Popen" || strings.HasPrefix(c.Sym.Short(), "create_subprocess") {
 		flags |= effect.FlagBackground
 	}
 

@@ -40,7 +40,7 @@ var language = sync.OnceValue(func() *flow.Language {
 
 	for _, define := range []func(*flow.Language){
 		defineNames, defineText, defineDecoders, defineProcesses, defineFiles, defineSystem, defineNetwork,
-		defineClients, defineCapture,
+		defineClients, defineCapture, defineStored,
 	} {
 		define(l)
 	}
@@ -108,6 +108,7 @@ func followImport(m *flow.Machine, id tree.ID) {
 
 	if n.Flag&tree.FlagFrom == 0 {
 		m.EmitAt(id, effect.Effect{Kind: effect.Import, Target: effect.Const(module), Via: "import"})
+		m.ImportWritten(id, module)
 
 		if n.A != 0 {
 			m.Bind(m.T.Text(m.T.At(n.A).A), importModule(m, module))
@@ -122,6 +123,7 @@ func followImport(m *flow.Machine, id tree.ID) {
 	}
 
 	m.EmitAt(id, effect.Effect{Kind: effect.Import, Target: effect.Const(module), Via: "import"})
+	m.ImportWritten(id, module)
 
 	from := importModule(m, module)
 

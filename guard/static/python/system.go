@@ -112,7 +112,6 @@ func defineSystem(l *flow.Language) {
 	})
 	root.Def("sys.exit os._exit os.abort", quiet)
 
-	root.DefGet("sys.argv", func(*flow.Machine, *flow.Call) flow.Value { return flow.Tainted(effect.TaintInput, "") })
 	root.DefGet("sys.stdin", func(m *flow.Machine, _ *flow.Call) flow.Value {
 		f := flow.New(m.L.Root.At("file()"), flow.Text("/dev/stdin"))
 		f.Taint = effect.TaintInput
@@ -163,14 +162,19 @@ func defineSystem(l *flow.Language) {
 		if len(c.Args) < 2 {
 			return c.Val(0, "")
 		}
-		// iter(f, sentinel) calls f until it returns the sentinel.
+		// iter(f, sentinel) calls f until it returns the sentinel; iter(int, 1) does
+		// so for ever.
+		if s := c.Args[0].Sym(); c.Args[0].Kind == flow.Symbol && (s.Name == "builtins.int" || s.Name == "builtins.list" || s.Name == "builtins.str") {
+			return flow.New(m.L.Root.At("itertools.count()"), flow.Value{})
+		}
+
 		return flow.Items(m.CallValue(c.Args[0], c.ID))
 	})
 
 	// Foreign functions and machine code.
 	root.Def("ctypes.CDLL ctypes.PyDLL ctypes.WinDLL ctypes.cdll.LoadLibrary ctypes.windll.LoadLibrary "+
 		"ctypes.OleDLL cffi.FFI().dlopen", func(m *flow.Machine, c *flow.Call) flow.Value {
-		m.Emit(c, effect.Effect{Kind: effect.Native, Target: effect.Const("ctypes"), Data: m.Value(c, 0, "name")})
+		loadNative(m, c, m.Value(c, 0, "name"))
 
 		return flow.New(m.L.Root.At("ctypes.CDLL()"), c.Val(0, "name"))
 	})

@@ -41,7 +41,7 @@ func defineFiles(b *flow.Sym) {
 
 		m.Emit(c, effect.Effect{Kind: effect.Read, Target: e})
 
-		return flow.Tainted(effect.TaintFile, e.Text)
+		return m.Content(e)
 	}
 	b.DefNamed("readLines readRDS read.csv read.table scan readBin readChar read_file read_lines read_csv fread load "+
 		"read_json fromJSON read_yaml read.delim read_excel readr::read_file", read)
@@ -149,6 +149,15 @@ func defineFiles(b *flow.Sym) {
 
 		return flow.Value{}
 	})
+	b.DefNamed("tempfile tempdir file_temp local_tempfile", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if c.Sym.Name == "tempdir" {
+			return flow.Text("/tmp/Rtmp")
+		}
+
+		ext, _ := c.Arg(2, "fileext")
+
+		return m.Temporary(c, ext)
+	})
 	b.DefNamed("path.expand normalizePath Sys.glob", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "path")
 	})
@@ -193,7 +202,16 @@ func defineFiles(b *flow.Sym) {
 			host = flow.Text("localhost")
 		}
 
-		m.Emit(c, effect.Effect{Kind: kind, Target: host.Value(), Port: port.Value()})
+		e := effect.Effect{Kind: kind, Target: host.Value(), Port: port.Value()}
+		if host.Many {
+			e.Flags |= effect.FlagManyHosts
+		}
+
+		if port.Many {
+			e.Flags |= effect.FlagManyPorts
+		}
+
+		m.Emit(c, e)
 
 		v := flow.New(con, host)
 		v.Object().Port = port
@@ -227,7 +245,10 @@ func defineNetwork(b *flow.Sym) {
 
 		return flow.Value{}
 	})
-	b.DefNamed("GET POST PUT PATCH DELETE HEAD getURL postForm curl_fetch_memory httpPOST request_perform getURLContent curl", func(m *flow.Machine, c *flow.Call) flow.Value {
+	disk := &flow.Sym{Name: "disk()"}
+
+	b.DefNamed("write_disk", func(_ *flow.Machine, c *flow.Call) flow.Value { return flow.New(disk, c.Val(0, "path")) })
+	b.DefNamed("GET POST PUT PATCH DELETE HEAD getURL postForm curl_fetch_memory httpPOST request_perform getURLContent getBinaryURL curl_fetch_stream curl", func(m *flow.Machine, c *flow.Call) flow.Value {
 		url := m.Value(c, 0, "url")
 
 		var parts []effect.Value
@@ -260,8 +281,15 @@ func defineNetwork(b *flow.Sym) {
 		}
 
 		m.Emit(c, effect.Effect{Kind: effect.Receive, Target: url})
+		out := flow.Tainted(effect.TaintDownload, url.Text)
 
-		return flow.Tainted(effect.TaintDownload, url.Text)
+		for _, a := range c.Args {
+			if o := a.Object(); a.Kind == flow.Instance && o.Sym == disk {
+				m.Emit(c, effect.Effect{Kind: effect.Write, Target: o.Main.Value(), Data: out.Value()})
+			}
+		}
+
+		return out
 	})
 
 	// httr2: request(url) |> req_body_json(x) |> req_perform().

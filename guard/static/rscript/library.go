@@ -85,7 +85,7 @@ func defineNames(b *flow.Sym) {
 		if c.Sym.Name == "parse" {
 			m.Emit(c, effect.Effect{Kind: effect.Read, Target: m.Value(c, 0, "file")})
 
-			return flow.Tainted(effect.TaintFile, c.Val(0, "file").Value().Text)
+			return m.Content(m.Value(c, 0, "file"))
 		}
 
 		return c.Val(0, "")
@@ -102,7 +102,7 @@ func defineNames(b *flow.Sym) {
 
 		return flow.Value{}
 	})
-	b.DefNamed("source sys.source", func(m *flow.Machine, c *flow.Call) flow.Value {
+	b.DefNamed("source sys.source source_url source_gist source_file sourceDirectory", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := m.Value(c, 0, "file")
 
 		if strings.Contains(v.Text, "://") {
@@ -112,6 +112,8 @@ func defineNames(b *flow.Sym) {
 			return flow.Value{}
 		}
 
+		m.RunFile(c, "r", v)
+
 		if t, _ := c.Sources(); t.Any(effect.TaintDownload | effect.TaintNetwork | effect.TaintDecoded) {
 			m.Embed(c, "r", c.Val(0, "file").Forget(), c.Node(0, "file"))
 
@@ -119,6 +121,11 @@ func defineNames(b *flow.Sym) {
 		}
 
 		m.Emit(c, effect.Effect{Kind: effect.Exec, Target: effect.Const("Rscript"), Args: []effect.Value{v}})
+
+		return flow.Value{}
+	})
+	b.DefNamed("py_run_file source_python", func(m *flow.Machine, c *flow.Call) flow.Value {
+		m.RunFile(c, "python", m.Value(c, 0, "file"))
 
 		return flow.Value{}
 	})

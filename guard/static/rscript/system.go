@@ -10,12 +10,12 @@ import (
 func defineSystem(b *flow.Sym) {
 	b.DefNamed("system shell pipe shell.exec", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := scalar(c.Val(0, "command"))
-		m.Embed(c, "bash", v, c.Node(0, "command"))
+		m.EmbedWith(c, "bash", v, c.Node(0, "command"), goesOn(c))
 
 		return flow.Printed(v)
 	})
-	b.DefNamed("system2 run process.new exec_wait exec_internal exec_background r_process", func(m *flow.Machine, c *flow.Call) flow.Value {
-		e := effect.Effect{Kind: effect.Exec, Target: scalar(c.Val(0, "command")).Value()}
+	run := func(m *flow.Machine, c *flow.Call) flow.Value {
+		e := effect.Effect{Kind: effect.Exec, Target: scalar(c.Val(0, "command")).Value(), Flags: goesOn(c)}
 
 		if args, ok := c.Arg(1, "args"); ok {
 			for _, a := range items(args) {
@@ -35,7 +35,9 @@ func defineSystem(b *flow.Sym) {
 		m.Emit(c, e)
 
 		return flow.Tainted(effect.TaintOutput, "")
-	})
+	}
+	b.DefNamed("system2 run exec_wait exec_internal exec_background r_process", run)
+	b.Def("process.new", run)
 	b.DefNamed("Sys.getenv", func(m *flow.Machine, c *flow.Call) flow.Value {
 		name, ok := c.Arg(0, "x")
 		if !ok {
@@ -78,13 +80,17 @@ func defineSystem(b *flow.Sym) {
 
 		return flow.Value{}
 	})
-	b.DefNamed("mcfork mcparallel forkParallel", func(m *flow.Machine, c *flow.Call) flow.Value {
+	b.DefNamed("mcfork mcparallel forkParallel r_bg future makeCluster makePSOCKcluster makeForkCluster", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Spawn, Target: effect.Const("process")})
 
 		return flow.Value{}
 	})
 	b.DefNamed("dyn.load .C .Call .External cppFunction sourceCpp", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Native, Target: effect.Const(c.Sym.Name), Data: m.Value(c, 0, "")})
+
+		if w, ok := m.Written(m.Value(c, 0, "")); ok && w.Taint != 0 {
+			m.Emit(c, effect.Effect{Kind: effect.Eval, Lang: "native", Data: w})
+		}
 
 		return flow.Value{}
 	})
@@ -112,4 +118,13 @@ func defineSystem(b *flow.Sym) {
 
 		return flow.Tainted(effect.TaintSecret, c.Sym.Name)
 	})
+}
+
+// goesOn says of a call that starts a program that it does not wait for its end.
+func goesOn(c *flow.Call) effect.Flag {
+	if v, ok := c.Arg(-1, "wait"); ok && v.Kind == flow.Bool && v.Int == 0 || c.Sym.Name == "process.new" || c.Sym.Name == "exec_background" {
+		return effect.FlagBackground
+	}
+
+	return 0
 }

@@ -91,7 +91,15 @@ func defineText(b *flow.Sym) {
 			return flow.Value{}
 		}
 
-		return m.Percent(c.Args[0], flow.Items(append([]flow.Value(nil), c.Args[1:]...)...))
+		// A vector among the arguments makes a text of each of its items.
+		args := append([]flow.Value(nil), c.Args[1:]...)
+		for i := range args {
+			if args[i].Kind == flow.Array || args[i].Kind == flow.Instance {
+				args[i] = m.Element(args[i])
+			}
+		}
+
+		return m.Percent(c.Args[0], flow.Items(args...))
 	})
 	b.DefNamed("glue str_glue", func(m *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
 	b.DefNamed("intToUtf8 rawToChar chr", func(m *flow.Machine, c *flow.Call) flow.Value {
@@ -282,14 +290,25 @@ func defineText(b *flow.Sym) {
 	b.DefNamed("memDecompress", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return m.Decoded(c, "gzip", scalar(c.Val(0, "")), flow.Bytes)
 	})
-	b.DefNamed("rep numeric character integer vector matrix strrep raw", func(m *flow.Machine, c *flow.Call) flow.Value {
+	b.DefNamed("rep numeric character integer vector matrix strrep raw rnorm runif", func(m *flow.Machine, c *flow.Call) flow.Value {
 		n, ok := c.Arg(1, "times")
 		if c.Sym.Name != "rep" && c.Sym.Name != "strrep" {
 			n, ok = c.Arg(0, "length")
 		}
 
+		switch rows, cols := c.Val(1, "nrow"), c.Val(2, "ncol"); {
+		case c.Sym.Name == "matrix" && rows.Kind == flow.Int && cols.Kind == flow.Int:
+			n, ok = m.Operate('*', m.Operate('*', rows, cols, c.ID), flow.Number(8), c.ID), true
+		case c.Sym.Name == "rnorm" || c.Sym.Name == "runif" || c.Sym.Name == "raw":
+			n, ok = c.Arg(0, "n")
+		}
+
 		if ok && n.Kind == flow.Int && n.Int >= 64<<20 {
 			m.Emit(c, effect.Effect{Kind: effect.Alloc, Target: effect.Const("memory"), Data: n.Value()})
+		}
+
+		if ok && n.Kind == flow.Int && n.Int > 0 {
+			return flow.Block(n.Int)
 		}
 
 		return c.Val(0, "").Forget()

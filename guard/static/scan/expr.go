@@ -256,7 +256,15 @@ func (p *parser) skipNewlines() {
 func (p *parser) unary() tree.ID {
 	if p.tok == tokOp {
 		switch p.op {
-		case "-", "+", "!", "~", "++", "--", "?":
+		case "++", "--":
+			n := tree.Node{Kind: tree.Assign, Op: p.op[0], Start: uint32(p.start)}
+			p.next()
+			n.A = p.expr(55)
+			n.End = p.t.At(n.A).End
+			n.B = p.t.Add(tree.Node{Kind: tree.Num, Start: n.Start, End: n.Start, Alt: p.t.Alt("1")})
+
+			return p.t.Add(n)
+		case "-", "+", "!", "~", "?":
 			n := tree.Node{Kind: tree.Unary, Op: p.op[0], Start: uint32(p.start)}
 			p.next()
 			n.A = p.expr(55)

@@ -142,7 +142,7 @@ func (in *judged) scan() *refusal.Refusal {
 		}
 		for _, use := range envd.LineUses(string(line)) {
 			if slices.ContainsFunc(in.readers, func(r reader) bool {
-				return r.use.Language == use.Language && r.use.Path == use.Path && r.use.Changed == use.Changed
+				return r.use == use || use.Language != "" && r.use.Language == use.Language && r.use.Parts == use.Parts && r.use.Before == use.Before
 			}) {
 				continue
 			}
@@ -172,13 +172,24 @@ func (in *judged) look(p *process, user string) []guard.Subject {
 		case r.use.Changed != "":
 		case r.use.Path != "":
 			class := files.Classify(r.use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
+			if _, binary := files.ReadContent([]byte(text)); r.use.Made && binary != files.Binary {
+				class = files.Class{Code: true, SelfRunning: true, Language: "bash", Why: "its path is made when it is written"}
+			}
 			if !class.Code {
 				text = ""
 			}
 			subjects = append(subjects, files.WriteSubject(r.use.Path, user, class, text))
+		case r.use.Language == envd.AnyLanguage:
+			add(p.subject("", text))
+		case r.use.Before != "":
+			add(p.subject("bash", envd.Appended(r.use.Before, text)))
+			add(p.subject("bash", envd.Unquoted(text)))
 		case r.use.Language != "bash":
 			add(p.subject(r.use.Language, text))
 		default:
+			if r.use.Parts {
+				add(p.subject("bash", envd.Unquoted(text)))
+			}
 			text = strings.ReplaceAll(text, "\x00", "") // shells drop them
 			whole := !in.cut && (r.use.Sure || !mixed)
 			if whole {

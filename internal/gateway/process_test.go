@@ -206,9 +206,7 @@ func TestRememberedInputOfAllIsBounded(t *testing.T) {
 	send := func(sandbox string, pid uint32, n int) *process {
 		p := aProcess(sandbox, "", "bash")
 		ps.follow(sandbox, pid, p)
-		next, ref := p.input.with(p, "", []byte(strings.Repeat("x", n)))
-		require.Nil(t, ref)
-		p.take(next, ps)
+		p.take(&judged{input: input{text: []byte(strings.Repeat("x", n)), readers: []reader{{use: p.stdin[0]}}}}, ps)
 		return p
 	}
 	one := send("small", 1, 1000)
@@ -242,10 +240,9 @@ func TestRememberedInputOfAllIsBounded(t *testing.T) {
 
 	// What was dropped meanwhile is not charged again.
 	late := send("late", 1, 10)
-	next, _ := late.input.with(late, "", []byte("x"))
 	ps.forget("late")
 	require.Equal(t, sum, ps.typed)
-	late.take(next, ps)
+	late.take(&judged{input: input{text: []byte("x")}}, ps)
 	require.Equal(t, sum, ps.typed)
 }
 

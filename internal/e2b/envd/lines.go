@@ -23,9 +23,24 @@ func Lines(text string) string {
 	return b.String()
 }
 
+// Unquoted is Lines for text that may be run in parts, or after its quotes were
+// taken off.
+func Unquoted(text string) string {
+	return Lines(strings.NewReplacer("\\\n", "", `'`, "", `"`, "", `\`, "", "\x00", "\n").Replace(text))
+}
+
+// Appended is what runs where words of the text are added to a command.
+func Appended(command, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(Unquoted(text)) {
+		b.WriteString(command + " " + line)
+	}
+	return b.String()
+}
+
 var (
 	quotes   = strings.NewReplacer(`"`, " ", "'", " ", "`", " ", "<<", " ")
-	brackets = strings.NewReplacer("(", " ", ")", " ", "{", " ", "}", " ", "[", " ", "]", " ")
+	brackets = strings.NewReplacer("$(", "\n", "<(", "\n", ">(", "\n", "(", " ", ")", " ", "{", " ", "}", " ", "[", " ", "]", " ")
 	keyword  = regexp.MustCompile(`(^|[;&|])(\s*(then|do|else|elif|if|while|until|time|!|in|fi|done|esac|case|for|function)\b)+`)
 )
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/e2bguard/e2bguard/internal/e2b/codeenv"
 )
 
 // Use is one thing that may become of a process's standard input.
@@ -15,12 +17,21 @@ type Use struct {
 	// Sure says that the input is code for certain; otherwise a program reads it
 	// that may be an interpreter, or may start one.
 	Sure bool
-	// Path is the file that the input is written to.
+	// Parts says that the input may be run in parts, or without its quotes.
+	Parts bool
+	// Before is a command that words of the input are added to.
+	Before string
+	// Path is the file that the input is written to. Made says that it is made when
+	// the script runs, and may be any.
 	Path string
-	// Changed names the program that changes the input before it is run, so that
-	// nobody can tell from the input what will run.
+	Made bool
+	// Changed names what changes the input before it is run, so that nobody can tell
+	// from the input what will run.
 	Changed string
 }
+
+// AnyLanguage is the language of a program of which nothing is known.
+const AnyLanguage = "any"
 
 // StdinUses tells what may become of the standard input of cmd started with args:
 // nothing where it is only read as data. Programs that start another are seen
@@ -55,7 +66,16 @@ func (u uses) list() []Use {
 	return out
 }
 
-var maybeShell = uses{{Language: "bash"}}
+var (
+	maybeShell = uses{{Language: "bash"}}
+	// maybeAny is a program that may go by any name.
+	maybeAny = uses{{Language: "bash"}, {Language: AnyLanguage}}
+)
+
+// runs reports whether the input may be code.
+func (u uses) runs() bool {
+	return slices.ContainsFunc(u, func(use Use) bool { return use.Language != "" || use.Changed != "" })
+}
 
 // maxNested bounds scripts within scripts.
 const maxNested = 8
@@ -88,11 +108,27 @@ var repls = []repl{
 // flow.
 var readers = set(`cat tac wc jq yq grep egrep fgrep rg head tail sort uniq cut tr nl rev fold fmt column paste join comm
 	md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum base64 base32 xxd od hexdump strings diff cmp
-	gzip gunzip zcat bzip2 bunzip2 xz unxz zstd lz4 tar cpio iconv pv tee dd sponge split read mapfile readarray less more`)
+	gzip gunzip zcat bzip2 bunzip2 xz unxz zstd lz4 tar cpio iconv pv tee dd sponge split read mapfile readarray less more
+	pigz unpigz lbzip2 pbzip2 lzma unlzma lzip plzip zstdmt unzstd lz4cat brotli compress uncompress`)
+
+// starters are readers that may be told by an option to start a program, which gets
+// the input or parts of it: their long options, and the letters of the short ones.
+var starters = map[string]struct {
+	long          []string
+	short, valued string // letters that start a program, and all that take a value
+}{
+	"sort":  {long: []string{"compress-program"}},
+	"split": {long: []string{"filter"}},
+	"rg":    {long: []string{"pre"}},
+	"tar": {
+		long:  []string{"to-command", "use-compress-program", "checkpoint-action", "info-script", "new-volume-script", "rsh-command", "rmt-command"},
+		short: "IF", valued: "fCbTXgKLNVHIF",
+	},
+}
 
 // deaf programs never read their standard input.
 var deaf = set(`true false : echo printf ls cd pwd pushd popd mkdir rmdir touch rm mv cp ln chmod chown stat file basename dirname realpath
-	sleep date export unset set shopt local declare typeset readonly test [ exit return break continue wait jobs kill trap
+	sleep mktemp date export unset set shopt local declare typeset readonly test [ exit return break continue wait jobs kill trap
 	id whoami uname hostname env-print which type hash ulimit umask shift let getopts df du free ps nproc seq yes`)
 
 // copies are deaf programs that read their standard input if an argument names it.
@@ -106,8 +142,16 @@ func namesFile(a word) bool {
 	return a.known && strings.Trim(a.text, "0123456789") != "" && a.text[0] != '-' && !stdinFile.MatchString(a.text)
 }
 
-// plain readers pass their input on as it is, in whole or in part.
-var plain = set(`cat tee head tail pv less more grep egrep fgrep rg uniq sponge`)
+// plain readers pass their input on as it is.
+var plain = set(`cat tee pv sponge`)
+
+// builtins are commands of the shell itself, which no file stands in for.
+var builtins = set(`true false : echo printf cd pwd pushd popd export unset set shopt local declare typeset readonly test [ exit return break
+	continue wait jobs kill trap type hash ulimit umask shift let getopts read mapfile readarray`)
+
+// evaluators are builtins that run or evaluate parts of some of their arguments: as
+// commands, as subscripts of arrays, as variables that are code.
+var evaluators = set(`export unset set local declare typeset readonly test [ trap jobs hash let getopts read mapfile readarray wait type alias bind`)
 
 func set(words string) map[string]bool {
 	m := make(map[string]bool)
@@ -145,16 +189,22 @@ func usesOf(argv []word, depth int) uses {
 		return nil
 	}
 	if depth > maxNested || !argv[0].known {
-		return maybeShell
+		return maybeAny
 	}
 	name, args := programName(argv[0].text), argv[1:]
 	if name == "exec" && len(args) == 0 {
 		return nil // only its redirections count
 	}
+	if name == "" {
+		return maybeAny
+	}
+	if name == "xargs" {
+		return xargsUses(args)
+	}
 	if p, ok := prefixed[name]; ok {
 		inner, ok := afterOptions(args, p.short, p.long, p.skip)
 		if !ok {
-			return maybeShell
+			return maybeAny
 		}
 		return usesOf(inner, depth+1)
 	}
@@ -183,20 +233,123 @@ func usesOf(argv []word, depth int) uses {
 	}
 }
 
-// written are the files that a reader writes its input to.
+// codeVariable reports whether a variable names or holds code.
+func codeVariable(name string) bool {
+	return name != "IFS" && len(codeenv.Subjects(map[string]string{name: "x"})) > 0
+}
+
+// written are the files that a reader writes its input to, and what the programs
+// that it starts do with it.
 func written(name string, args []word) uses {
 	var u uses
-	for _, a := range args {
+	for i, a := range args {
 		switch {
 		case name == "tee" || name == "sponge":
 			if !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, ">(") {
-				u = append(u, Use{Path: a.text})
+				u = append(u, target(a))
 			}
 		case name == "dd" && strings.HasPrefix(a.text, "of="):
-			u = append(u, Use{Path: a.text[len("of="):]})
+			u = append(u, target(word{a.text[len("of="):], a.known}))
+		case name == "split" && i > 0 && !strings.HasPrefix(a.text, "-"):
+			u = append(u, target(word{a.text + "aa", a.known}))
+		}
+	}
+	if _, ok := starters[name]; ok {
+		u = append(u, started(name, args)...)
+	}
+	return u
+}
+
+// target is the file at a path that may be made in part when the script runs.
+func target(path word) Use {
+	use := Use{Path: path.text}
+	if path.known {
+		return use
+	}
+	dir, base := "", path.text
+	if i := strings.LastIndexByte(path.text, '/'); i >= 0 {
+		dir, base = path.text[:i], path.text[i+1:]
+	}
+	made := func(s string) bool { return strings.ContainsAny(s, "$`*?[{") }
+	ext := base[strings.LastIndexByte(base, '.')+1:]
+	use.Made = made(ext) || (made(base) || made(dir)) && ext == base
+	return use
+}
+
+// started tells what becomes of the input in the programs that a reader is told to
+// start.
+func started(name string, args []word) uses {
+	s := starters[name]
+	changed := uses{{Changed: name}}
+	of := func(program word) uses {
+		if !program.known {
+			return changed
+		}
+		program.text = strings.TrimPrefix(program.text, "exec=") // tar's
+		inner := scriptUses(program.text, 1)
+		if inner.runs() {
+			return changed
+		}
+		return inner
+	}
+	var u uses
+	for i := 0; i < len(args); i++ {
+		next := word{}
+		if i+1 < len(args) {
+			next = args[i+1]
+		}
+		a := args[i]
+		switch {
+		case strings.HasPrefix(a.text, "--"):
+			option, value, attached := strings.Cut(a.text[2:], "=")
+			if option == "" || !slices.ContainsFunc(s.long, func(l string) bool { return strings.HasPrefix(l, option) }) {
+				continue
+			}
+			if attached {
+				next = word{value, a.known}
+			}
+			u = append(u, of(next)...)
+		case strings.HasPrefix(a.text, "-") && len(a.text) > 1:
+			for j := 1; j < len(a.text); j++ {
+				if !strings.ContainsRune(s.valued, rune(a.text[j])) {
+					continue
+				}
+				if rest := a.text[j+1:]; rest != "" {
+					next = word{rest, a.known}
+				} else {
+					i++
+				}
+				if strings.ContainsRune(s.short, rune(a.text[j])) {
+					u = append(u, of(next)...)
+				}
+				break
+			}
+		case i == 0 && name == "tar":
+			if strings.ContainsAny(a.text, s.short) {
+				return changed
+			}
+		case !a.known:
+			u = append(u, Use{Language: "bash", Parts: true}) // it may be such an option
 		}
 	}
 	return u
+}
+
+// xargsUses tells what xargs does with its input: words of it, without their quotes,
+// are added to a command.
+func xargsUses(args []word) uses {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		a := args[0].text
+		args = args[1:]
+		if len(a) == 2 && strings.ContainsAny(a, "IELnPsda") && len(args) > 0 {
+			args = args[1:]
+		}
+	}
+	before := make([]string, 0, len(args))
+	for _, a := range args {
+		before = append(before, a.text)
+	}
+	return uses{{Language: "bash", Parts: true, Before: strings.Join(before, " ")}}
 }
 
 // afterOptions finds the command among the arguments of a program that starts it.
@@ -228,6 +381,9 @@ func afterOptions(args []word, short, long string, skip int) ([]word, bool) {
 			}
 			continue
 		case assignment.MatchString(a.text):
+			if name, _, _ := strings.Cut(a.text, "="); codeVariable(name) {
+				return nil, false
+			}
 			args = args[1:]
 			continue
 		}

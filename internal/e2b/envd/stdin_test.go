@@ -14,9 +14,15 @@ func show(uses []envd.Use) string {
 	for _, u := range uses {
 		switch {
 		case u.Changed != "":
-			out = append(out, "changed:"+u.Changed)
+			out = append(out, "changed:"+strings.ReplaceAll(u.Changed, " ", "_"))
+		case u.Made:
+			out = append(out, ">?"+u.Path)
 		case u.Path != "":
 			out = append(out, ">"+u.Path)
+		case u.Before != "":
+			out = append(out, u.Language+"("+strings.ReplaceAll(u.Before, " ", "_")+")")
+		case u.Parts:
+			out = append(out, u.Language+"~")
 		case u.Sure:
 			out = append(out, u.Language+"!")
 		default:
@@ -38,21 +44,39 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 		"env A=1 timeout 5 sudo -u root nohup python3": "python! bash",
 		"timeout -s KILL 5 bash":                       "bash!", "nice -n 5 bash": "bash!", "exec -a x bash": "bash!", "A=1 bash": "bash!",
 		"bash -c 'bash -c python3'": "python! bash", "cd /app && source .venv/bin/activate && python3": "bash python! bash",
-		"sudo -i": "bash", "sudo -s": "bash", "env -S 'cat'": "bash", "su": "bash", "ssh host": "bash", "docker exec -i c sh": "bash",
-		"xargs rm": "bash", "awk '{system($0)}'": "bash", "sed 's/a/b/e'": "bash",
+		"sudo -i": "bash any", "sudo -s": "bash any", "env -S 'cat'": "bash any", "su": "bash", "ssh host": "bash", "docker exec -i c sh": "bash",
+		"xargs rm": "bash(rm)", "xargs -n 1 -I{} sh -c {}": "bash(sh_-c_{})", "awk '{system($0)}'": "bash", "sed 's/a/b/e'": "bash",
 		// What is made at run time, or is not known by name, may be anything.
-		"$SHELL": "bash", "\"$x\"": "bash", "./run": "bash", "/tmp/cat": "bash", "bash run.sh": "bash", "ba\\sh": "bash!", `"ba"'sh'`: "bash!",
-		"`echo bash`": "bash", "eval \"$(cat)\"": "bash", "cat | bash": "bash!", "cat <(bash)": "bash!", "cat | tee >(bash)": "bash!",
-		"if true; then bash; fi": "bash!", "while read x; do $x; done": "bash", "f() { bash; }; f": "bash!", "(bash)": "bash!", "{ bash; } 2>&1": "bash!",
+		"$SHELL": "bash any", "\"$x\"": "bash any", "./run": "bash any", "/tmp/cat": "bash any", "bash run.sh": "bash", "ba\\sh": "bash!", `"ba"'sh'`: "bash!",
+		"`echo bash`": "bash any", "eval \"$(cat)\"": "bash", "cat | bash": "bash!", "cat <(bash)": "bash!", "cat | tee >(bash)": "bash!",
+		"if true; then bash; fi": "bash!", "while read x; do $x; done": "bash~ bash any", "while read -r x; do $x; done": "bash any", "f() { bash; }; f": "bash!", "(bash)": "bash!", "{ bash; } 2>&1": "bash!",
 		"bash < /dev/stdin": "bash!", "bash 0<&3": "bash!", "exec 3<&0; bash <&3": "bash!", "cp /dev/stdin x": "bash", "broken (": "bash",
-		`echo "$(cat)" | bash`: "bash!", `read x; echo "$x" | sh`: "bash!", "x=$(cat); bash -c \"$x\"": "bash", "bash <<E\n$(cat)\nE": "bash!", `bash <<< "$x"`: "bash!",
+		`echo "$(cat)" | bash`: "changed:echo", `read -r x; printf '%s\n' "$x" | sh`: "bash!", `read -r x; echo "$x" | sh`: "changed:echo", "x=$(cat); bash -c \"$x\"": "bash", "bash <<E\n$(cat)\nE": "changed:the_script", `bash <<< "$(cat)"`: "bash!", `bash <<< "$x"`: "",
 		// Data.
 		"cat": "", "wc -l": "", "jq .": "", "grep x": "", "gzip -c": "", "tar xf -": "", "cd /app && cat": "", "while read x; do echo \"$x\"; done": "",
 		"bash < script": "", "python3 <<< 'print(1)'": "", "bash <<EOF\nls\nEOF": "", "echo x | bash": "", "sleep 100": "", "bash <&-": "bash!",
 		// Data that stays.
-		"cat > a.sh": ">a.sh", "cat >> ~/.bashrc": ">~/.bashrc", "tee a.py": ">a.py", "dd of=x.sh": ">x.sh", "cat > \"$F\"": ">\"$F\"",
+		"cat > a.sh": ">a.sh", "cat >> ~/.bashrc": ">~/.bashrc", "tee a.py": ">a.py", "dd of=x.sh": ">x.sh", "cat > \"$F\"": ">?\"$F\"",
 		"base64 -d > x.sh": ">x.sh", "cat | tee a > b": ">a >b", "cat > /dev/null": "", "{ cat; } > x": ">x",
+		"cat > a.bin > $F; F=x": ">a.bin >?$F", "F=a.py; cat > $F": ">a.py", "D=~/.ssh; cat > $D/config": ">~/.ssh/config", "cat > ~/.prof*": ">?~/.prof*",
+		"cat > $D/a.png": ">$D/a.png", "cat > $D/hook": ">?$D/hook", "cd /etc/cron.d; cat > job": ">job >/etc/cron.d/job", "T=$(mktemp); cat > $T": ">/tmp/tmp.0",
+		"split - x": ">xaa", "sort --compress-program=gzip": "", "tar xz --strip-components=1 -C \"$D\"": "", "tar x -I zstd": "", "split --filter='gzip > $FILE.gz'": ">$FILE.gz",
+		// What a variable holds of the input is data until it is run or evaluated.
+		"while IFS= read -r l; do echo \"got $l\"; done": "", "read -p 'Name: ' n; echo \"Hello $n\"": "", "x=$(cat); echo ${#x}": "", "while read -r f; do wc -l \"$f\"; done": "",
+		"read -r x; case $x in y) ls;; esac": "", "read -r x; [[ $x == y ]] && ls": "", "read -r x; [ \"$x\" = y ] && ls": "", "x=$(cat); jq . <<< \"$x\"": "",
+		"read -r x; echo $((x))": "bash", "read -r x; ((x)) && ls": "bash", "read -r x; [[ $x -eq 1 ]]": "bash", "read -r x; y[x]=1": "bash", "read -r x; echo ${y:x}": "bash",
+		"read -r x; echo ${!x}": "bash", "read -r x; echo ${x@P}": "changed:the_shell", "read -r x; trap \"$x\" EXIT": "bash", "read -r x; declare \"$x\"": "bash", "read -r PS4": "changed:the_shell",
+		"read -r x; let \"$x\"": "bash", "read -r x; export BASH_ENV=$x": "bash", "read -r x; test -v \"$x\"": "bash", "read -r x; printf -v \"$x\" y": "bash", "read x y; ls $((y))": "bash~",
+		"f() { eval \"$1\"; }; read -r x; f \"$x\"": "bash", "for w in $(cat); do $w; done": "bash~ bash any",
+		"mapfile -t -C f a": "changed:mapfile", "mapfile -t a; eval \"${a[0]}\"": "bash~ bash",
 		// Data that runs as something else.
+		"read -r x; eval \"${x//Q/}\"": "changed:the_script bash", "read -r a; read -r b; eval \"$a$b\"": "changed:the_script bash", "x=$(rev); eval \"$x\"": "changed:rev bash", "bash <(rev)": "changed:rev bash",
+		"f() { bash; }; rev | f": "changed:rev", "printf \"$(cat)\" | sh": "bash changed:printf", "head -n 5 | bash": "changed:head", "cat -s | sh": "changed:cat",
+		"base64 -d > ~/.profile": ">~/.profile changed:base64", "X=pro; rev > ~/.${X}file": ">~/.profile changed:rev", "rev > $F": ">?$F changed:rev", "rev > a.txt": ">a.txt",
+		"split --filter=sh": "changed:split", "tar x --to-com=sh": "changed:tar", "tar -xI 'sh -s'": "changed:tar", "sort --compress-program sh": "changed:sort",
+		// Programs that go by the name of another.
+		"PATH=/tmp/p:$PATH; cat": "bash any", "env PATH=/tmp/p cat": "bash any", "alias cat=bash; cat": "bash any", "cat() { bash; }; cat": "bash!", "hash -p /bin/sh cat; cat": "bash any",
+		"PATH=$PATH:/opt/x; cat": "", "BASH_ENV=/dev/stdin sh -c true; cat": "bash any",
 		"base64 -d | bash": "changed:base64", "gunzip | python3": "changed:gunzip", "tr a b | cat | sh": "changed:tr",
 	} {
 		args := []string{"-l", "-c", script}
@@ -61,7 +85,7 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 	}
 	assert.Equal(t, "bash!", show(envd.StdinUses("/bin/bash", []string{"-i", "-l"})))
 	assert.Equal(t, "", show(envd.StdinUses("cat", nil)))
-	assert.Equal(t, "bash", show(envd.StdinUses("/home/user/cat", nil)))
+	assert.Equal(t, "bash any", show(envd.StdinUses("/home/user/cat", nil)))
 }
 
 func dedupe(want string) string {

@@ -75,6 +75,13 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			max_upload   <size>
 //			read_timeout <duration>
 //		}
+//		run [{
+//			template    <language> <id>
+//			timeout     <duration>
+//			cpu_seconds <seconds>|off
+//			memory      <size>|off
+//			output      <size>
+//		}]
 //		audit <path> [{
 //			durability sync|async
 //			on_failure block|allow
@@ -96,7 +103,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := parseBlock(d, "e2b_guard", options(h)); err != nil {
 		return err
 	}
-	return at(d, errors.Join(h.checkVault(), h.checkShare()))
+	return at(d, errors.Join(h.checkVault(), h.checkShare(), h.checkRun()))
 }
 
 // option is one line of a block: what it is called, how it is read, and what
@@ -154,7 +161,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 
 // notBuilt lists options of later releases and what to do without them.
 var notBuilt = map[string]string{
-	"run":       "use an E2B SDK through this gateway; remove the line",
 	"guard_api": "ask the guard with `e2bguard check`; remove the line",
 }
 

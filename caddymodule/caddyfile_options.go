@@ -58,6 +58,8 @@ func options(h *Handler) []option {
 		{name: "tool_results", syntax: "record | guard", set: h.parseToolResults, fallback: resultsRecorded,
 			doc: "What MCP tools answer: recorded with size and digest, or judged before the client gets it."},
 		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
+		{name: "run", syntax: "[{ … }]", set: h.parseRun, fallback: off, block: runOptions(new(Run)),
+			doc: "`POST /run` runs a program of a client with a key in a sandbox of its own, which is destroyed whatever comes of it."},
 		{name: "audit", syntax: "PATH [{ … }]", set: h.parseAudit, fallback: "none: lines of Caddy's log, best effort", block: auditOptions(new(Audit)),
 			doc: "A record of each guarded call, on disk before the call is forwarded, in a chain that shows tampering. One file for each process. Placeholders allowed."},
 	}

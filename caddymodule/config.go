@@ -154,6 +154,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	note(oneOf("volumes", h.Volumes, volumesGuard, volumesDeny))
 	cfg.Policy.Volumes.Open = h.Volumes == volumesGuard || h.Volumes == "" && (len(cfg.Clients) > 0 || cfg.PublicDomain != "")
+	cfg.Run, err = h.Run.config(cfg.Policy)
+	note(err)
 	cfg.Body, err = h.Buffer.config(repl)
 	note(err)
 	cfg.Audit, h.auditPlace, h.auditOptions, err = h.Audit.config(repl)

@@ -136,6 +136,10 @@ type Handler struct {
 	// Buffer bounds what is read from clients.
 	Buffer *Buffer `json:"buffer,omitempty"`
 
+	// Run opens POST /run, which runs a client's program in a sandbox of its own. It
+	// needs clients. Default: closed.
+	Run *Run `json:"run,omitempty"`
+
 	// Audit keeps a record of every guarded call. Default: none but the lines of
 	// the logger http.handlers.e2b_guard.
 	Audit *Audit `json:"audit,omitempty"`

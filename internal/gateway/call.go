@@ -27,6 +27,8 @@ type call struct {
 	id      string
 	started time.Time
 	outcome *Outcome
+	// errand says that the gateway itself makes the call; nil for a client's.
+	errand *errand
 	// clientBody is the request's body as the client sends it.
 	clientBody *clientBody
 
@@ -36,7 +38,7 @@ type call struct {
 	client  string  // name of the client, or a fingerprint of its key
 	sandbox sandbox // what is known of the target's sandbox
 	tokens  tokens  // E2B's own, from the client's sealed ones
-	quiet   bool    // the refusal is one of many
+	quiet   bool    // neither told nor recorded: one of many, or a part of another call
 
 	// read
 	msg    message      // nil: the body is not looked at
@@ -57,6 +59,8 @@ type call struct {
 	starting *process
 	// tree is that process with all it will start.
 	tree *tree
+	// program is what POST /run is to run.
+	program *program
 	// deadline is what a procedure's time limit became.
 	deadline envd.HeaderChanges
 
@@ -136,6 +140,10 @@ func (c *call) identifyClient() *refusal.Refusal {
 // identifyByKey tells the client by its API key. In pass-through mode the key is
 // E2B's to judge, and only its fingerprint names the client.
 func (c *call) identifyByKey() *refusal.Refusal {
+	if c.errand != nil {
+		c.client = c.errand.client
+		return nil
+	}
 	key := c.r.Header.Get("X-Api-Key")
 	if key == "" {
 		key, _ = strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
@@ -160,6 +168,14 @@ func (c *call) identifyByKey() *refusal.Refusal {
 		return c.suspect(refusal.New(refusal.CodeUnauthorized, "this gateway does not know the API key. Set E2B_API_KEY to the key its operator gave you; a key from e2b.dev is not accepted here."))
 	}
 	return nil
+}
+
+// limits are those that hold for what the call makes or starts.
+func (c *call) limits() policy.Limits {
+	if c.errand != nil {
+		return c.errand.limits
+	}
+	return c.g.cfg.Policy.Limits
 }
 
 // checkOpen refuses operations that are closed, before anything is read.
@@ -203,6 +219,10 @@ func (c *call) refuse(ref *refusal.Refusal) {
 		c.outcome.Decision = decisionBlock
 	}
 	c.recordRefusal(ref)
+	if c.errand != nil {
+		c.errand.refused = ref
+		return
+	}
 	path := c.target.Path
 	if path == "" {
 		path = c.r.URL.Path

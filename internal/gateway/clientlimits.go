@@ -234,13 +234,18 @@ func (c *call) countSandbox(id string) {
 
 // uncountSandbox frees the place of a sandbox that was killed or paused.
 func (c *call) uncountSandbox(*http.Response) error {
-	if c.g.limitsOf(c.owner()).Sandboxes > 0 {
-		u := c.g.state.usageOf(c.owner())
+	c.g.uncount(c.owner(), c.target.Params["sandboxID"])
+	return nil
+}
+
+// uncount frees the place of a client's sandbox.
+func (g *Gateway) uncount(client, id string) {
+	if g.limitsOf(client).Sandboxes > 0 {
+		u := g.state.usageOf(client)
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		delete(u.running, c.target.Params["sandboxID"])
+		delete(u.running, id)
 	}
-	return nil
 }
 
 // recount asks E2B which of the client's sandboxes are running. In pass-through

@@ -73,6 +73,8 @@ type Config struct {
 
 	// GuardAPI opens the endpoint that judges what clients ask about.
 	GuardAPI bool
+	// Run opens the endpoint that runs programs; nil leaves it closed.
+	Run *Run
 
 	// Audit is where the records of calls go.
 	Audit Audit

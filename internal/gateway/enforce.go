@@ -55,6 +55,7 @@ func (c *call) changedFields() string {
 
 func (c *call) enforceControl() *refusal.Refusal {
 	p := c.g.cfg.Policy
+	p.Limits = c.limits()
 	if ref := c.ageLifetime(&p.Limits); ref != nil {
 		return ref
 	}
@@ -98,7 +99,7 @@ func (c *call) ageLifetime(limits *policy.Limits) *refusal.Refusal {
 // enforceRPC makes the headers of a procedure safe; policy has no word on its
 // message.
 func (c *call) enforceRPC() *refusal.Refusal {
-	limits := c.g.cfg.Policy.Limits
+	limits := c.limits()
 	changes, ref := envd.SanitiseHeaders(c.msg.(*envd.Message), c.r.Header, envd.Deadlines{
 		WallClock:  limits.WallClock,
 		Background: limits.BackgroundWallClock,
@@ -126,9 +127,9 @@ func (c *call) enforceStart() *refusal.Refusal {
 	c.enforceTerminal(start)
 	c.starting.mark = envd.NewMark()
 	c.tree = c.newTree(c.starting.mark)
-	opts := envd.WrapOptions{Mark: c.starting.mark, MemoryBytes: c.g.cfg.Policy.Limits.MemoryBytes}
+	opts := envd.WrapOptions{Mark: c.starting.mark, MemoryBytes: c.limits().MemoryBytes}
 	if start.GetPty() == nil && c.deadline.ClientTimeout > 0 {
-		opts.CPUSeconds = int64(c.g.cfg.Policy.Limits.CPUSeconds)
+		opts.CPUSeconds = int64(c.limits().CPUSeconds)
 	}
 	if envd.Wrap(start, opts) && (opts.CPUSeconds > 0 || opts.MemoryBytes > 0) {
 		c.changed("limits", "")

@@ -45,12 +45,17 @@ type evidence struct {
 	exitCode *int32
 	err      string
 	killedBy string
-	outputs  [relay.PTY + 1]*audit.Capture
+	// destroyedBy is who ended the sandbox that was made for the call.
+	destroyedBy string
+	outputs     [relay.PTY + 1]*audit.Capture
 }
 
 // audited reports whether the call is one that is guarded. That a sandbox is
 // destroyed is worth a record, too.
 func (c *call) audited() bool {
+	if c.errand != nil && c.errand.id != "" {
+		return false // the call that it is a part of tells of it
+	}
 	return c.target.Row.Default != route.Allow || c.target.Row.Operation == route.SandboxKill
 }
 
@@ -112,7 +117,7 @@ func (c *call) mustRecord(d audit.Decision, rulings []screened) *refusal.Refusal
 
 // finish writes what became of a forwarded call.
 func (c *call) finish() {
-	if !c.evidence.decided || !c.forwarded {
+	if !c.evidence.decided || !c.forwarded && c.program == nil {
 		return
 	}
 	o := c.settle()
@@ -156,6 +161,8 @@ func (c *call) settle() *audit.Outcome {
 		o.Ended = audit.EndedComplete
 	}
 	switch c.target.Row.Operation {
+	case route.ProgramRun:
+		o.DestroyedBy = e.destroyedBy
 	case route.ProcessConnect:
 		o.OutputGap = true // what it wrote with nobody there is gone
 	case route.ProcessStart:
@@ -233,6 +240,9 @@ var endedBy = map[refusal.Code]string{
 
 // sawCut notes that a limit of ours ended the call.
 func (c *call) sawCut(code refusal.Code) {
+	if c.errand != nil {
+		c.errand.cut.CompareAndSwap(nil, code)
+	}
 	c.sawEnd(endedBy[code], "")
 	if code != refusal.CodeUpstreamIdle {
 		c.evidence.mu.Lock()
@@ -252,7 +262,7 @@ func (c *call) sawRefusal(ref *refusal.Refusal) {
 
 // observer is who is shown the program's output; nil for nobody.
 func (c *call) observer() relay.Observer {
-	if c.g.cfg.Audit.Log == nil {
+	if c.g.cfg.Audit.Log == nil || c.errand != nil {
 		return nil
 	}
 	return (*outputs)(c)

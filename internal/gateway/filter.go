@@ -208,7 +208,7 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 // process that passed its output limit is killed: it would go on writing with
 // nobody to read.
 func (c *call) filterProcess(resp *http.Response) error {
-	limits := envd.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, RequestID: c.id}
+	limits := envd.StreamLimits{OutputBytes: c.limits().OutputBytes, RequestID: c.id}
 	if c.deadline.Clamped {
 		limits.WallClock = c.deadline.Timeout // ours: the client's own is told in envd's words
 	}
@@ -282,7 +282,7 @@ func leaveUntransformed(h http.Header) {
 func (c *call) filterExecution(resp *http.Response) error {
 	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
-	lim := interpreter.StreamLimits{OutputBytes: c.g.cfg.Policy.Limits.OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
+	lim := interpreter.StreamLimits{OutputBytes: c.limits().OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
 	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
 		c.sawExecution(e)
 		switch e.Kind {
@@ -298,7 +298,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 	silent.start(func() { f.Cut(c.refuseSilence()) })
 	// The interpreter has no timeout of its own: the SDK's is its client leaving,
 	// which nobody can see in the call. To the gateway it is code without one.
-	silent.within(c.g.cfg.Policy.Limits.BackgroundWallClock, func() {
+	silent.within(c.limits().BackgroundWallClock, func() {
 		f.Cut(c.refuseLongRun())
 		c.endCode(endedByWallClock)
 	})
@@ -310,7 +310,7 @@ func (c *call) filterExecution(resp *http.Response) error {
 // interrupts it.
 func (c *call) refuseLongRun() *refusal.Refusal {
 	c.logCut(refusal.CodeWallClock)
-	ref := refusal.New(refusal.CodeWallClock, fmt.Sprintf("The code ran for %s, the longest it may here, so it was interrupted. What it printed so far stands. Do the work in smaller steps.", c.g.cfg.Policy.Limits.BackgroundWallClock))
+	ref := refusal.New(refusal.CodeWallClock, fmt.Sprintf("The code ran for %s, the longest it may here, so it was interrupted. What it printed so far stands. Do the work in smaller steps.", c.limits().BackgroundWallClock))
 	ref.RequestID = c.id
 	return ref
 }

@@ -155,7 +155,7 @@ func (c Config) validate() error {
 			}
 		}
 	}
-	problems = append(problems, c.Policy.Builds.Validate(), c.clientsShareNames())
+	problems = append(problems, c.Policy.Builds.Validate(), c.clientsShareNames(), c.Run.fit(c))
 	return errors.Join(problems...)
 }
 
@@ -182,10 +182,18 @@ func (g *Gateway) Close() error {
 
 // ServeHTTP takes one call through the house.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.newCall(w, r).serve()
+}
+
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
 	c := &call{g: g, w: w, id: newRequestID(), started: time.Now(), outcome: outcomeFrom(r.Context())}
 	c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.clientBody = watchBody(c.r)
 	c.outcome.RequestID = c.id
+	return c
+}
+
+func (c *call) serve() {
 	defer c.close()
 	defer c.recoverPanic()
 	if ref := c.run(); ref != nil {

@@ -31,10 +31,15 @@ type tree struct {
 	c     *call // what is needed of it after its end
 	mark  int64
 	timer *later // nil without a deadline
+	// doomed says that the sandbox ends when the call does, so that nothing in it
+	// need be.
+	doomed bool
 }
 
 // newTree describes the processes that the call is about to start.
-func (c *call) newTree(mark int64) *tree { return &tree{c: c.afterwards(), mark: mark} }
+func (c *call) newTree(mark int64) *tree {
+	return &tree{c: c.afterwards(), mark: mark, doomed: c.errand != nil}
+}
 
 // afterwards is what is needed of the call to end what it started when it is over.
 // The call itself would hold its body for as long.
@@ -51,6 +56,9 @@ func (c *call) afterwards() *call {
 // within ends the processes when the time is over. The client may have left by
 // then: its process must end all the same.
 func (t *tree) within(limit time.Duration) {
+	if t.doomed {
+		return
+	}
 	t.timer = t.c.g.background.after(limit+deadlineGrace, func() { t.end(0, endedByWallClock) })
 }
 
@@ -65,6 +73,9 @@ func (t *tree) over() {
 // kill ends the process with all that it has started, in the background.
 func (t *tree) kill(pid uint32, cause string) {
 	t.over()
+	if t.doomed {
+		return
+	}
 	if end := func() { t.end(pid, cause) }; !t.c.g.background.start(end) {
 		end()
 	}

@@ -23,6 +23,11 @@ func operationOf(name route.Operation) operation {
 			sees: "the text: an address, a path, a tool's input, code or a prompt",
 			open: opens("guard_api", func(cfg Config) bool { return cfg.GuardAPI }), answer: (*call).answerGuard,
 		}
+	case route.ProgramRun:
+		return operation{
+			sees: "the program in its language, its files", enforced: "wall clock, CPU seconds, memory; the sandbox is made and ended for it", filtered: "secrets, output limit",
+			open: opens("run", func(cfg Config) bool { return cfg.Run != nil }), answer: (*call).answerRun,
+		}
 	default:
 		return operations[name]
 	}

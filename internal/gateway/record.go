@@ -20,7 +20,7 @@ import (
 // Operations that are always passed are noted at debug level only.
 func (c *call) record() *refusal.Refusal {
 	level := levelOf(c.outcome.Decision)
-	if c.target.Row.Default == route.Allow {
+	if c.target.Row.Default == route.Allow || c.quiet {
 		level = zapcore.DebugLevel
 	}
 	if c.audited() {

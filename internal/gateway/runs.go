@@ -35,7 +35,7 @@ const (
 // if they came through the gateway and are certain to be as they were, else as
 // the sandbox has them now. What cannot be had is named in a label.
 func (c *call) withFiles(ctx context.Context, s guard.Subject) guard.Subject {
-	if c.target.Sandbox == "" || s.Kind != guard.KindCommand && s.Kind != guard.KindCode && s.Kind != guard.KindInput {
+	if c.target.Sandbox == "" && c.program == nil || s.Kind != guard.KindCommand && s.Kind != guard.KindCode && s.Kind != guard.KindInput {
 		return s
 	}
 	j := &join{c: c, found: map[string]*foundFile{}}
@@ -160,6 +160,10 @@ func (j *join) read(ctx context.Context, wanted []static.Run) {
 			}
 			f := new(foundFile)
 			j.found[path] = f
+			if j.c.program != nil { // a new sandbox has what comes with the program
+				f.text, f.content = j.c.program.file(path)
+				continue
+			}
 			f.text, f.content = j.c.g.state.files.lookup(j.c.target.Sandbox, path)
 			if f.content == files.Unseen && !run.Library && j.c.lookups.Add(1) <= maxLookups {
 				ask = append(ask, path)

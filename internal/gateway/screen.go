@@ -40,7 +40,7 @@ const maxSubjects = 256
 // with ten of them must not take ten times as long.
 func (c *call) review(subjects []guard.Subject) *refusal.Refusal {
 	switch {
-	case len(subjects) == 0:
+	case len(subjects) == 0, c.errand != nil: // what an errand brings was judged before
 		return nil
 	case len(subjects) > maxSubjects:
 		return refusal.New(refusal.CodeInvalid, fmt.Sprintf("this call holds %d separate pieces of code to judge, more than the %d that one call may, so it was not run. Send less at once, or put it into a file.", len(subjects), maxSubjects))

@@ -19,6 +19,7 @@ const (
 	endedByDomain      = "domain"       // it is where the gateway sends nothing to
 	endedByWallClock   = "wall_clock"   // what ran in it would not end at its time limit
 	endedByOutputLimit = "output_limit" // what ran in it would not end at its output limit
+	endedByRun         = "run"          // its program has ended, or was not run
 	// goneUpstream is a sandbox that was found gone: nobody here ended it.
 	goneUpstream = "gone_upstream"
 )

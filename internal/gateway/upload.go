@@ -123,6 +123,9 @@ func (u *upload) readWhole(part *files.Part, class files.Class) (*body.Buffer, *
 // review asks the guard about one file. Once the stream runs, the call's own
 // record is written already, so a file met later gets a line of its own.
 func (u *upload) review(part *files.Part, class files.Class, text string) *refusal.Refusal {
+	if u.c.errand != nil {
+		return nil // judged before
+	}
 	subject := files.WriteSubject(part.Path, u.parts.Username, class, text)
 	if u.done == nil {
 		return u.c.review([]guard.Subject{subject})

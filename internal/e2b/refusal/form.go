@@ -39,6 +39,9 @@ const (
 	// needs it will be refused. E2B's clients show nothing of the answer to the
 	// upload of a build's files but its status, in which no reason can be.
 	Later
+	// Run is an answer of POST /run that says "error", under the refusal's own
+	// status: JSON, or the last event of NDJSON.
+	Run
 )
 
 // Form is how a refusal must be written for one request.
@@ -56,6 +59,9 @@ type Form struct {
 const (
 	typeJSON  = "application/json"
 	typePlain = "text/plain; charset=utf-8"
+
+	// TypeEvents is that of a stream of JSON values, one a line.
+	TypeEvents = "application/x-ndjson"
 )
 
 // FormFor chooses the form from the plane's name ("" where the request could
@@ -68,6 +74,9 @@ func FormFor(plane, path string, h http.Header) Form {
 	case "envd":
 		return envdForm(path, h)
 	case "gateway":
+		if path == "/run" {
+			return runForm(h)
+		}
 		return Form{Kind: GuardAPI, ContentType: typeJSON}
 	case "files":
 		return Form{Kind: Files, ContentType: typeJSON}
@@ -105,12 +114,32 @@ func envdForm(path string, h http.Header) Form {
 func interpreterForm(path string) Form {
 	switch {
 	case path == "/execute":
-		return Form{Kind: Execute, ContentType: "application/x-ndjson"}
+		return Form{Kind: Execute, ContentType: TypeEvents}
 	case path == "/contexts" || strings.HasPrefix(path, "/contexts/"):
 		return Form{Kind: Contexts, ContentType: typePlain}
 	default:
 		return Form{Kind: REST, ContentType: typeJSON}
 	}
+}
+
+// WantsEvents reports whether a client of POST /run asks for a stream of events.
+func WantsEvents(h http.Header) bool {
+	for _, value := range h.Values("Accept") {
+		for accepted := range strings.SplitSeq(value, ",") {
+			accepted, _, _ = strings.Cut(accepted, ";")
+			if strings.EqualFold(strings.TrimSpace(accepted), TypeEvents) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func runForm(h http.Header) Form {
+	if WantsEvents(h) {
+		return Form{Kind: Run, ContentType: TypeEvents}
+	}
+	return Form{Kind: Run, ContentType: typeJSON}
 }
 
 // portForm serves whatever speaks to a user's port: a browser, fetch.

@@ -65,6 +65,9 @@ func Write(w http.ResponseWriter, f Form, r *Refusal) {
 		send(w, status(r), marshal(guardError{r.Message(), r.machine()}))
 	case Later:
 		send(w, http.StatusAccepted, marshal(restBody(r, restStatus(r))))
+	case Run:
+		setRetryAfter(h, r)
+		send(w, status(r), append(marshal(runBody(r, f)), '\n'))
 	default:
 		status := restStatus(r)
 		setRetryAfter(h, r)
@@ -115,6 +118,24 @@ type restError struct {
 
 func restBody(r *Refusal, status int) restError {
 	return restError{Code: status, Message: r.Message(), machine: r.machine()}
+}
+
+type runError struct {
+	Type      string `json:"type,omitempty"`
+	Status    string `json:"status"`
+	Code      Code   `json:"code"`
+	Reasoning string `json:"reasoning"`
+	Stdout    string `json:"stdout"`
+	Stderr    string `json:"stderr"`
+	RequestID string `json:"request_id"`
+}
+
+func runBody(r *Refusal, f Form) runError {
+	body := runError{Status: "error", Code: r.code(), Reasoning: r.Reason, RequestID: r.RequestID}
+	if f.ContentType == TypeEvents {
+		body.Type = "result"
+	}
+	return body
 }
 
 type guardError struct {

@@ -54,6 +54,8 @@ func headers(pairs ...string) http.Header {
 var forms = map[string]refusal.Form{
 	"control":              refusal.FormFor("control", "/sandboxes", headers("Content-Type", "application/json")),
 	"guard_api":            refusal.FormFor("gateway", "/api/guard", headers("Content-Type", "application/json")),
+	"run":                  refusal.FormFor("gateway", "/run", headers("Content-Type", "application/json")),
+	"run_events":           refusal.FormFor("gateway", "/run", headers("Accept", "text/html, Application/X-NDJSON;q=0.9")),
 	"connect_unary":        refusal.FormFor("envd", "/filesystem.Filesystem/Stat", headers("Content-Type", "application/json")),
 	"connect_stream_json":  refusal.FormFor("envd", "/process.Process/Start", headers("Content-Type", "application/connect+json; charset=utf-8")),
 	"connect_stream_proto": refusal.FormFor("envd", "/process.Process/Start", headers("Content-Type", "Application/Connect+Proto")),

@@ -4,6 +4,8 @@ package route
 const (
 	// GuardAsk asks for a verdict on a text, and runs nothing.
 	GuardAsk Operation = "guard.ask"
+	// ProgramRun runs a program in a sandbox of its own.
+	ProgramRun Operation = "program.run"
 )
 
 // The operations of the control plane.

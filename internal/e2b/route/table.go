@@ -28,6 +28,8 @@ var table = slices.Concat(ownRows, controlRows, templateRows, volumeRows, accoun
 var ownRows = []Row{
 	{Own, "POST", "/api/guard", GuardAsk, Guard, "decided by the option guard_api"},
 	{Own, "OPTIONS", "/api/guard", Preflight, Allow, preflight},
+	{Own, "POST", "/run", ProgramRun, Guard, "decided by the option run"},
+	{Own, "OPTIONS", "/run", Preflight, Allow, preflight},
 }
 
 var ownPaths = func() map[string]bool {

@@ -1,0 +1,233 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/audit"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd"
+	"github.com/e2bguard/e2bguard/internal/e2b/files"
+	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/relay"
+	"github.com/e2bguard/e2bguard/internal/redact"
+)
+
+// answerRun runs a program: it is judged while a sandbox is being made for it,
+// brought there, run within limits, and the sandbox is destroyed, whatever comes
+// of it.
+func (c *call) answerRun() *refusal.Refusal {
+	body, ref := c.bodyBytes()
+	if ref != nil {
+		return ref
+	}
+	p, ref := decodeProgram(body, c.g.cfg.Run)
+	if ref != nil {
+		return ref
+	}
+	if p.clamped {
+		c.changed("timeout", p.timeout.String())
+	}
+	c.program = p
+	c.keepSecrets(append(redact.URLPasswords(p.code), redact.NewSecret(ownKey(c.r.Header))))
+
+	result, ref := c.judgeAndRun(c.g.newDisposable(c.r.Context(), c.client, p.language, c.trace()))
+	if ref != nil {
+		return ref
+	}
+	c.answerJSON(http.StatusOK, result.encode())
+	return nil
+}
+
+// judgeAndRun judges the program and runs it. When it returns, or panics, the sandbox
+// is gone, or is being ended.
+func (c *call) judgeAndRun(box *disposable) (result runAnswer, ref *refusal.Refusal) {
+	defer func() {
+		if box.end(c.id) {
+			c.evidence.destroyedBy = endedByRun
+		}
+	}()
+	if ref := c.review(c.program.subjects()); ref != nil {
+		return c.answerBlock(ref)
+	}
+	if ref := c.mustRecord(audit.Decision{Decision: c.outcome.Decision}, c.rulings); ref != nil {
+		return runAnswer{}, ref
+	}
+	c.evidence.decided = true
+	c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
+	if ref := box.wait(c.r.Context()); ref != nil {
+		return runAnswer{}, ref
+	}
+	c.outcome.Sandbox = box.id
+	c.keepSecrets(c.secrets)
+	if ref := c.bring(box); ref != nil {
+		return runAnswer{}, ref
+	}
+	return c.execute(box)
+}
+
+// answerBlock is the answer to a program that the guard said no to, or could not
+// say anything of.
+func (c *call) answerBlock(ref *refusal.Refusal) (runAnswer, *refusal.Refusal) {
+	for _, s := range c.rulings {
+		if ref.Code == refusal.CodeGuardFailed && s.ruling.Verdict.Decision != guard.Block && !s.ruling.Allow {
+			return runAnswer{}, refuseVerdictless(s.ruling)
+		}
+	}
+	if ref.Code != refusal.CodePolicy {
+		return runAnswer{}, ref
+	}
+	c.recordBlock(ref)
+	return runAnswer{Status: runBlock, Code: string(ref.Code), Reasoning: c.g.shown(ref.Reason), RequestID: c.id}, nil
+}
+
+// trace are the headers of the client's that its errands carry on.
+func (c *call) trace() http.Header {
+	h := http.Header{}
+	for _, name := range []string{"Traceparent", "Tracestate"} {
+		if v := c.r.Header.Get(name); v != "" {
+			h.Set(name, v)
+		}
+	}
+	return h
+}
+
+// bring writes the program and its files to the sandbox.
+func (c *call) bring(box *disposable) *refusal.Refusal {
+	body, contentType, err := files.Form(c.program.upload())
+	if err != nil {
+		return refuseRun("%s", err)
+	}
+	e := c.errandTo(box, "/files", body)
+	e.header.Set("Content-Type", contentType)
+	answer := newErrandAnswer(new(strings.Builder))
+	ref := c.g.send(c.r.Context(), e, answer)
+	if ref == nil && !answer.ok() {
+		ref = refuseAnswered("the program could not be written to its sandbox", answer)
+	}
+	return ref
+}
+
+// errandTo is a call to the sandbox that this call's own record tells of.
+func (c *call) errandTo(box *disposable, path string, body []byte) *errand {
+	return &errand{
+		client: c.client, id: c.id, limits: c.g.runLimits(), method: http.MethodPost, path: path, header: c.trace(),
+		body: body, sandbox: box.id, token: box.token,
+	}
+}
+
+// runSlack is how much longer than its program the call to start it may take.
+const runSlack = 15 * time.Second
+
+// execute starts the program and sees it to its end.
+func (c *call) execute(box *disposable) (runAnswer, *refusal.Refusal) {
+	body, err := envd.StartFrame(envd.Shell(c.program.language.line, runFolder))
+	if err != nil {
+		return runAnswer{}, refuseRun("%s", err)
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), c.program.timeout+runSlack)
+	defer cancel()
+	e := c.errandTo(box, envd.PathStart, body)
+	for name, values := range envd.StartHeaders(c.program.timeout) {
+		e.header[name] = values
+	}
+	out := &runOutput{most: int(c.g.cfg.Run.OutputBytes)}
+	process := &envd.Run{Output: func(to relay.Output, piece []byte) error {
+		if o := c.observer(); o != nil {
+			o.Output(to, piece)
+		}
+		return out.add(to, piece)
+	}}
+	answer := newErrandAnswer(process)
+	ref := c.g.send(ctx, e, answer)
+	c.answered = answer.status
+	if ref == nil && !answer.ok() {
+		ref = refuseAnswered("the program could not be started", answer)
+	}
+	if ref != nil && process.PID == 0 {
+		return runAnswer{}, ref
+	}
+	return c.settleRun(process, e.cutBy(), out), nil
+}
+
+// Codes of programs that ended otherwise than by themselves, besides those of
+// refusals.
+const (
+	codeCPU    = "cpu_seconds"
+	codeSignal = "signal"
+)
+
+// settleRun says what came of a program that was started.
+func (c *call) settleRun(p *envd.Run, cut refusal.Code, out *runOutput) runAnswer {
+	a := runAnswer{
+		Status: runPass, Reasoning: c.reasoning(), Stdout: out.text(out.stdout), Stderr: out.text(out.stderr),
+		Truncated: out.truncated, RequestID: c.id,
+	}
+	fail := func(code string, format string, args ...any) {
+		a.Status, a.Code, a.Reasoning = runError, code, c.g.shown(fmt.Sprintf(format, args...))
+	}
+	switch cpu := c.g.cfg.Run.CPUSeconds; {
+	case cut != "":
+		c.sawCut(cut)
+		fail(string(cut), "%s", p.Message)
+	case p.Code == "deadline_exceeded":
+		c.sawCut(refusal.CodeWallClock)
+		fail(string(refusal.CodeWallClock), "The program ran for %s, as long as it may, and was stopped. Do less in one run, or split the work.", c.program.timeout)
+	case p.Code != "":
+		c.sawEnd(audit.EndedError, p.Code+": "+p.Message)
+		fail(string(refusal.CodeUpstream), "The program could not be run to its end: %s", p.Message)
+	case !p.Ended:
+		c.sawEnd(audit.EndedTruncated, "")
+		fail(string(refusal.CodeUpstream), "E2B broke the program's output off, so it is not known how the program ended.")
+	case !p.Exited && cpu > 0 && strings.Contains(strings.ToLower(p.Status), "cpu time"):
+		c.sawEnd("", p.Status)
+		fail(codeCPU, "The program used %d seconds of CPU time, as much as it may, and was stopped. Do less in one run, or split the work.", cpu)
+	case !p.Exited:
+		c.sawEnd("", p.Status)
+		fail(codeSignal, "The program did not end by itself (%s). It may have used more memory than it may, or crashed.", p.Status)
+	default:
+		a.ExitCode = &p.ExitCode
+	}
+	c.evidence.exitCode = a.ExitCode
+	return a
+}
+
+// runOutput keeps the beginning of what a program writes.
+type runOutput struct {
+	most           int
+	stdout, stderr []byte
+	truncated      bool
+}
+
+func (o *runOutput) add(to relay.Output, piece []byte) error {
+	kept := &o.stdout
+	if to == relay.Stderr {
+		kept = &o.stderr
+	}
+	if room := o.most - len(*kept); room < len(piece) {
+		o.truncated = true
+		piece = piece[:room]
+	}
+	*kept = append(*kept, piece...)
+	return nil
+}
+
+// text is output as it can be told in JSON. A character that the limit has cut is
+// left out.
+func (o *runOutput) text(b []byte) string {
+	if o.truncated && len(b) == o.most {
+		for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+			if c := b[len(b)-i]; utf8.RuneStart(c) {
+				if !utf8.FullRune(b[len(b)-i:]) {
+					b = b[:len(b)-i]
+				}
+				break
+			}
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}

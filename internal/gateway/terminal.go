@@ -157,8 +157,8 @@ func (c *call) judgeKeys(p *process, in *processpb.ProcessInput_Pty) (*typed, []
 	}
 	t := p.typing()
 	k := &typed{terminal: t, plan: t.session.Keys(in.Pty)}
-	if k.plan.Look != nil && k.plan.Refusal == "" {
-		if ref := c.readLine(p, k, in); ref != nil {
+	for k.plan.Look != nil && k.plan.Refusal == "" {
+		if ref := c.readLine(p, k); ref != nil {
 			return nil, nil, ref
 		}
 	}
@@ -166,6 +166,7 @@ func (c *call) judgeKeys(p *process, in *processpb.ProcessInput_Pty) (*typed, []
 		c.takeBack(p, k)
 		return nil, nil, refusal.New(refusal.CodePolicy, "Blocked by policy: "+k.plan.Refusal+" What was typed before is still on the line and was not run.")
 	}
+	in.Pty = k.plan.Send
 	subjects := make([]guard.Subject, 0, len(k.plan.Reviews))
 	for _, r := range k.plan.Reviews {
 		s := p.subject(r.Language, r.Text)
@@ -178,8 +179,8 @@ func (c *call) judgeKeys(p *process, in *processpb.ProcessInput_Pty) (*typed, []
 }
 
 // readLine types the keys before an Enter, and waits until the screen shows what
-// they have made of the line.
-func (c *call) readLine(p *process, k *typed, in *processpb.ProcessInput_Pty) *refusal.Refusal {
+// has become of them.
+func (c *call) readLine(p *process, k *typed) *refusal.Refusal {
 	look := k.plan.Look
 	if err := c.typeKeys(c.r.Context(), p, look.Ask); err != nil {
 		k.terminal.session.Unsure()
@@ -188,23 +189,20 @@ func (c *call) readLine(p *process, k *typed, in *processpb.ProcessInput_Pty) *r
 		return ref
 	}
 	k.terminal.session.Commit(k.plan)
+	k.undo = look.Undo
 	timer := time.NewTimer(screenWait)
 	defer timer.Stop()
-	for {
+	for late := false; ; {
 		changed := k.terminal.session.Changed()
-		if then, ok := k.terminal.session.Read(look); ok {
-			k.plan, k.undo = then, look.Undo
-			in.Pty = then.Send
+		if then, ok := k.terminal.session.Read(look, late); ok {
+			k.plan = then
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			k.undo = look.Undo
-			k.plan = &pty.Plan{Refusal: pty.LookHint}
-			return nil
+			late = true
 		case <-c.r.Context().Done():
-			k.undo = look.Undo
 			c.takeBack(p, k)
 			return refusal.New(refusal.CodeInvalid, "the client left before its line was read.")
 		}

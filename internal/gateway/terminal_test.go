@@ -73,9 +73,16 @@ func (s *estate) signal(pid uint32) error {
 // shows waits until the terminal has shown the text, and forgets all up to it.
 func (l *tty) shows(t *testing.T, text string) {
 	t.Helper()
+	var seen string
+	defer func() {
+		if t.Failed() {
+			t.Logf("the terminal shows %q", seen)
+		}
+	}()
 	require.Eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		seen = l.out.String()
 		_, after, ok := strings.Cut(l.out.String(), text)
 		if ok {
 			l.out.Reset()

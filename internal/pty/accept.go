@@ -4,11 +4,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
 	unseenHint  = "what is on this line cannot be known from its keys alone (history, completion or another editing key was used), and this terminal's output does not pass through this gateway. Press Ctrl-C and type the line out."
-	LookHint    = "what is on this line cannot be known from its keys alone (history, completion or another editing key was used), and the screen did not show it plainly in time. Press Ctrl-C and type the line out."
+	lookHint    = "what is on this line cannot be known from its keys alone (history, completion or another editing key was used), and the screen did not show it plainly in time. Press Ctrl-C and type the line out."
 	severalHint = "the second of several lines sent at once uses the history, a completion or other editing keys, so it cannot be known before the first has run. Send them one by one."
 	longHint    = "this is more than is judged at once in a terminal. Write it to a file, and run that."
 	roomHint    = "this terminal has defined more than can be judged together with its next line. Open another terminal."
@@ -32,20 +33,22 @@ func (s *Session) strict(st *state) bool {
 func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 	st := &p.next
 	s.returned(st)
-	if st.ghost != "" || st.ghostUnknown {
-		if s.screen != nil && s.screen.prompts > st.ghostPrompts {
-			st.ghost, st.ghostUnknown = "", false
-		}
-	}
-	unknown := st.line.unknown || st.ghostUnknown && s.screen != nil
 	strict := s.strict(st)
+	if st.ghost.held && !strict && !s.mayLinger(st) {
+		st.ghost = ghost{}
+	}
+	ahead, certain := st.typedAhead()
+	unknown := st.line.unknown || strict && !certain || !strict && st.ghost.held
 	if unknown && strict {
 		return s.look(p, b, i, k, nth, known)
 	}
 	if unknown && (nth > 1 || i > 0 || !s.answered()) {
 		return s.wait(p, b, i, nth)
 	}
-	if st.cooked.over || len(p.Reviews) > maxReviews {
+	if strict && !s.typeAgain(p, i, nth, ahead) {
+		return false
+	}
+	if st.cooked.over(maxLine) || len(p.Reviews) > maxReviews || !s.edited(st) && st.cooked.over(maxCanonical) {
 		p.Refusal = longHint
 		return false
 	}
@@ -67,14 +70,77 @@ func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 			return false
 		}
 	}
-	s.reviews(p, text, unknown, hidden)
+	s.reviews(p, text, ahead, unknown, hidden)
 	if !hidden && !unknown && !st.remember(text, s) {
 		p.Refusal = roomHint
 		return false
 	}
-	st.ghost, st.ghostUnknown = "", false
-	st.newLine()
+	st.ghost = ghost{}
+	st.interrupted = false
+	if kept := st.cooked; k.seq == ctrl('O') && !s.edited(st) {
+		st.newLine()
+		st.cooked = kept // it is a letter like any other where the kernel edits the line
+	} else {
+		st.newLine()
+	}
 	return true
+}
+
+// typeAgain puts the line in place of what may stand there instead: what is left
+// of one that was given up, or what the keys are to a terminal that edits its lines
+// in another way. False ends the plan.
+func (s *Session) typeAgain(p *Plan, i, nth int, ahead []string) bool {
+	st := &p.next
+	text := st.line.text()
+	other := func(reading string) bool { return reading != text }
+	if !st.ghost.held && !slices.ContainsFunc(ahead, other) && !slices.ContainsFunc(st.cooked.lines(), other) {
+		return true
+	}
+	switch {
+	case nth == 1 && !strings.ContainsFunc(text, unicode.IsControl): // a newline would be an Enter
+		// Where the kernel edits the line, the first key is text, and the next takes it away.
+		if st.ghost.held && !st.ghost.gone && st.top().kind == shell {
+			text = " " + text // bash drops the first character if it has not seen the signal yet
+		}
+		again := slices.Concat([]byte(ctrl('E')), []byte(eraseLine(st.line.vi)), []byte(text))
+		at := i + p.added
+		p.Send = slices.Concat(p.Send[:at], again, p.Send[at:])
+		p.added += len(again)
+		st.retype(text)
+	case !st.ghost.held: // every reading is judged
+	case nth > 1:
+		p.refuse(severalHint)
+		return false
+	case !st.ghost.gone || st.ghost.unknown:
+		p.refuse(lookHint)
+		return false
+	}
+	return true
+}
+
+// typedAhead is the line if its keys came while no line editor was reading: the
+// kernel obeys some of them, and hands the others to the editor later. ok is false
+// if it cannot be known.
+func (st *state) typedAhead() (lines []string, ok bool) {
+	ok = true
+	for _, typed := range st.cooked.lines() {
+		e, keys := st.empty.clone(), decoder{}
+		for _, c := range []byte(typed) {
+			for _, k := range keys.next(c) {
+				switch e.press(k) {
+				case accepts:
+					lines = append(lines, e.text())
+					e.reset()
+				case edits:
+				default:
+					ok = false
+				}
+			}
+		}
+		ok = ok && (!e.unknown || st.line.unknown)
+		lines = append(lines, e.text())
+	}
+	return lines, ok
 }
 
 // look makes the plan ask the screen for the line.
@@ -88,7 +154,7 @@ func (s *Session) look(p *Plan, b []byte, i int, k key, nth, known int) bool {
 	case k.seq == ctrl('O'):
 		p.Refusal = "Control-O on a line from the history is not followed. Press Enter."
 	case s.screen.alternate && st.top().kind != shell, st.line.wait != 0, st.line.inPaste:
-		p.Refusal = LookHint
+		p.Refusal = lookHint
 	default:
 		end, undo := ctrl('E'), strings.Repeat("\x7f", len(mark))
 		if st.line.vi {
@@ -99,7 +165,7 @@ func (s *Session) look(p *Plan, b []byte, i int, k key, nth, known int) bool {
 		}
 		p.Look = &Look{Ask: slices.Concat(b[:i], []byte(end+mark)), Rest: b[i:], Undo: []byte(undo)}
 		// What was planned for the Enter itself is not part of what is sent.
-		st.cooked.buf = append(st.cooked.buf, mark...)
+		st.cooked.add(mark)
 		st.line.unknown = true
 	}
 	return false
@@ -111,7 +177,7 @@ func (s *Session) wait(p *Plan, b []byte, i, nth int) bool {
 		p.Refusal = severalHint
 		return false
 	}
-	p.Look = &Look{Ask: slices.Clone(b[:i]), Rest: b[i:], answer: true}
+	p.Look = &Look{Ask: slices.Clone(b[:i]), Rest: b[i:], until: answered}
 	return false
 }
 
@@ -126,20 +192,25 @@ func (s *Session) expand(st *state, text string) (string, bool) {
 	return expandHistory(text, st.last)
 }
 
-// certain reports whether readline is surely what edited the line.
-func (s *Session) certain(st *state) bool {
+// edited reports whether a line editor seems to read the keys. It is a guess.
+func (s *Session) edited(st *state) bool {
 	return s.screen != nil && s.screen.pasting && !st.ahead && st.top().kind == shell
 }
 
 // reviews adds every reading of the line.
-func (s *Session) reviews(p *Plan, text string, unknown, hidden bool) {
+func (s *Session) reviews(p *Plan, text string, ahead []string, unknown, hidden bool) {
 	st := &p.next
 	s.shellReviews(p, text, hidden)
-	if st.ghost != "" {
-		s.shellReviews(p, st.ghost+text, hidden)
+	if st.ghost.text != "" {
+		s.shellReviews(p, st.ghost.text+text, hidden)
 	}
-	if typed := string(st.cooked.buf); typed != text && !s.certain(st) {
-		s.shellReviews(p, typed, hidden)
+	if st.interrupted && text != "" {
+		s.shellReviews(p, text[1:], hidden)
+	}
+	for _, other := range slices.Concat(ahead, st.cooked.lines()) {
+		if other != text {
+			s.shellReviews(p, other, hidden)
+		}
 	}
 	top := st.top()
 	for _, language := range s.languages(st) {
@@ -150,7 +221,7 @@ func (s *Session) reviews(p *Plan, text string, unknown, hidden bool) {
 		p.join(l.language, Review{l.language, l.text + text, hidden})
 		p.join(l.language+" lines", Review{l.language, l.lines + text, hidden})
 	}
-	if top.kind != shell || !s.certain(st) {
+	if top.kind == plain || top.kind == screenful {
 		for _, piece := range pieces(string(st.raw)) {
 			s.shellReviews(p, piece, hidden)
 		}
@@ -279,8 +350,12 @@ func (st *state) remember(text string, s *Session) bool {
 		}
 		return true
 	}
-	if st.begun && top.kind == shell && s.screen != nil && !st.ahead && !password.MatchString(st.prompt) && st.pending == "" {
-		st.shellPrompt = st.prompt
+	if st.begun && top.kind == shell && s.screen != nil && !password.MatchString(st.prompt) && st.pending == "" {
+		last := &st.stack[len(st.stack)-1]
+		last.edits = last.edits || !st.ahead
+		if !st.ahead || !last.edits && plainPrompt.MatchString(st.prompt) {
+			st.shellPrompt = st.prompt
+		}
 	}
 	command := st.pending + text
 	if top.kind == screenful {
@@ -340,6 +415,9 @@ func (st *state) start(p program, s *Session) {
 		st.since = s.screen.prompts
 	}
 }
+
+// plainPrompt is how the prompt of a shell looks that does not say when it reads.
+var plainPrompt = regexp.MustCompile(`[$#%>] $`)
 
 // leaves ends a shell or a REPL.
 var leaves = regexp.MustCompile(`^\s*(exit|logout|quit|exit\(\)|quit\(\)|\.exit|\.quit|\\q|q\(\)|/exit)\b?;?\s*$|^\s*exit \d+\s*$`)

@@ -125,6 +125,9 @@ const (
 
 // press applies one key.
 func (e *editor) press(k key) act {
+	if len(k.seq) == 1 && signals(k.seq[0]) {
+		return e.signal(k)
+	}
 	if e.inPaste {
 		return e.pasted(k)
 	}
@@ -160,6 +163,18 @@ func (e *editor) press(k key) act {
 		return e.viAct(k)
 	}
 	return e.command(k, n, ok, wasKill)
+}
+
+// signal is a key that does not reach the line editor, unless that has just told the
+// kernel to leave it alone: a quoted insert does, if it was quick enough.
+func (e *editor) signal(k key) act {
+	if k.seq == ctrl('S') || k.seq == ctrl('Q') {
+		e.unknown = true
+		return edits
+	}
+	e.unknown = e.unknown || e.wait == 'v' || e.inPaste
+	e.wait, e.inPaste, e.prefix, e.viWait = 0, false, "", ""
+	return interrupt
 }
 
 // argKey takes the keys of a numeric argument.
@@ -293,8 +308,6 @@ func (e *editor) command(k key, n int, hasArg, wasKill bool) act {
 		e.prefix = k.seq
 	case "paste":
 		e.inPaste = true
-	case "interrupt":
-		return interrupt
 	case "complete":
 		e.unknown = true
 		return expands
@@ -386,8 +399,11 @@ func (e *editor) pasted(k key) act {
 		return edits
 	}
 	for _, r := range k.seq {
-		if r == '\r' {
+		switch {
+		case r == '\r':
 			r = '\n'
+		case r < ' ' && r != '\n' && r != '\t', r == 0x7f:
+			e.unknown = true // a key for a program that does not know of pastes
 		}
 		e.insert(r)
 	}
@@ -400,8 +416,6 @@ func (e *editor) chord(seq string) act {
 	switch seq[1:] {
 	case ctrl('E'), ctrl('R'), "(", ")", "e", "E", "\r", "\n":
 		return escapes // editor, init file, keyboard macros
-	case ctrl('C'):
-		return interrupt
 	}
 	return edits
 }
@@ -422,13 +436,13 @@ var emacsKeys = map[string]string{
 	"\x7f": "rubout", ctrl('H'): "rubout", ctrl('D'): "eof", "\x1b[3~": "delete",
 	ctrl('K'): "kill-line", ctrl('U'): "discard", ctrl('W'): "word-rubout",
 	"\x1bd": "kill-word", "\x1b\x7f": "backward-kill-word", "\x1b\b": "backward-kill-word",
-	ctrl('Y'): "yank", ctrl('T'): "transpose", ctrl('V'): "quote", ctrl('Q'): "quote",
+	ctrl('Y'): "yank", ctrl('T'): "transpose", ctrl('V'): "quote",
 	ctrl(']'): "search", "\x1b\x1d": "search-back",
 	ctrl('L'): "redraw", "\x00": "mark", "\x1b ": "mark", ctrl('X'): "chord", pasteBegin: "paste",
-	ctrl('G'): "abort", ctrl('C'): "interrupt", ctrl('Z'): "interrupt", ctrl('\\'): "interrupt",
+	ctrl('G'): "abort",
 	"\t": "complete", "\x1b?": "complete", "\x1b*": "complete", "\x1b=": "complete", "\x1b/": "complete", "\x1b~": "complete", "\x1b$": "complete",
 	"\x1b@": "complete", "\x1b!": "complete", "\x1b{": "complete", "\x1bg": "complete",
 	ctrl('P'): "unknown", ctrl('N'): "unknown", "\x1b[A": "unknown", "\x1b[B": "unknown", "\x1bOA": "unknown", "\x1bOB": "unknown",
-	ctrl('R'): "unknown", ctrl('S'): "unknown",
+	ctrl('R'): "unknown",
 	"\x1b#": "escapes", "\x1b\x05": "escapes", "\x1b\r": "escapes", "\x1b\n": "escapes", "\x1bx": "escapes",
 }

@@ -20,7 +20,7 @@ type decoder struct{ pending []byte }
 // A control character inside a sequence ends it and is a key of its own: line
 // editors give up the sequence and obey the character.
 func (d *decoder) next(c byte) []key {
-	if len(d.pending) > 0 && (c < 0x20 || c == 0x7f) && !(len(d.pending) == 1 && d.pending[0] == esc) {
+	if len(d.pending) > 0 && (c < 0x20 || c == 0x7f) && (signals(c) || !(len(d.pending) == 1 && d.pending[0] == esc)) {
 		broken := d.take()
 		return append([]key{broken}, d.next(c)...)
 	}
@@ -51,6 +51,12 @@ func (d *decoder) next(c byte) []key {
 		return []key{d.take()}
 	}
 	return nil
+}
+
+// signals reports whether the kernel takes a key for itself, whoever reads the
+// terminal: ^C, ^Z and ^\ end or stop a program, ^S and ^Q its output.
+func signals(c byte) bool {
+	return c == 'C'&0x1f || c == 'Z'&0x1f || c == '\\'&0x1f || c == 'S'&0x1f || c == 'Q'&0x1f
 }
 
 // take ends the key that is under way.

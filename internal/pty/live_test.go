@@ -19,7 +19,7 @@ import (
 type event struct {
 	Type string `json:"type,omitempty"` // input
 	Ask  string `json:"ask,omitempty"`  // sent to read the line from the screen
-	Sent string `json:"sent,omitempty"` // sent instead of the rest of the input
+	Sent string `json:"sent,omitempty"` // sent instead of the input, or the rest of it
 	Show []byte `json:"show,omitempty"` // output
 }
 
@@ -119,25 +119,28 @@ func (l *liveTerminal) press(keys string) string {
 	if why := judge(l.review, p); why != "" {
 		return why
 	}
+	asked := p.Look != nil
+	for p.Look != nil {
+		look := p.Look
+		l.session.Commit(p)
+		l.events = append(l.events, event{Ask: string(look.Ask)})
+		l.send(look.Ask)
+		ready := func() (ok bool) { p, ok = l.session.Read(look, false); return ok }
+		if !l.settle(5*time.Second, ready) {
+			p, _ = l.session.Read(look, true)
+		}
+		if why := judge(l.review, p); why != "" {
+			l.send(look.Undo)
+			return why
+		}
+	}
 	l.session.Commit(p)
-	if p.Look == nil {
-		l.send(p.Send)
-		return ""
+	if asked {
+		l.events = append(l.events, event{Sent: string(p.Send)})
+	} else if string(p.Send) != keys {
+		l.events[len(l.events)-1].Sent = string(p.Send)
 	}
-	l.events = append(l.events, event{Ask: string(p.Look.Ask)})
-	l.send(p.Look.Ask)
-	var then *Plan
-	if !l.settle(5*time.Second, func() (ok bool) { then, ok = l.session.Read(p.Look); return ok }) {
-		l.send(p.Look.Undo)
-		return LookHint
-	}
-	if why := judge(l.review, then); why != "" {
-		l.send(p.Look.Undo)
-		return why
-	}
-	l.session.Commit(then)
-	l.events = append(l.events, event{Sent: string(then.Send)})
-	l.send(then.Send)
+	l.send(p.Send)
 	return ""
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // kind is how a program reads the terminal.
@@ -23,6 +24,9 @@ type program struct {
 	name     string
 	kind     kind
 	language string // of a repl
+	// edits says of a shell that it was seen to edit its lines, so that its prompts
+	// are counted.
+	edits bool
 }
 
 // programs are those that read the terminal when they are started without a
@@ -32,7 +36,7 @@ var programs = map[string]program{}
 func init() {
 	add := func(k kind, language, names string) {
 		for name := range strings.FieldsSeq(names) {
-			programs[name] = program{name, k, language}
+			programs[name] = program{name: name, kind: k, language: language}
 		}
 	}
 	add(shell, "", "bash sh dash zsh ksh ash fish rbash busybox su ssh mosh telnet chroot nsenter unshare script docker podman kubectl nerdctl machinectl newgrp sg")
@@ -66,7 +70,7 @@ var wrappers = []string{"sudo", "doas", "env", "exec", "command", "builtin", "ti
 func commands(line string) [][]string {
 	var all [][]string
 	for _, part := range separators.Split(line, -1) {
-		words := strings.Fields(part)
+		words := words(part)
 		for len(words) > 0 && (assignment.MatchString(words[0]) || slices.Contains(wrappers, words[0])) {
 			wrapped := slices.Contains(wrappers, words[0])
 			words = words[1:]
@@ -79,6 +83,24 @@ func commands(line string) [][]string {
 		}
 	}
 	return all
+}
+
+// words cuts a command at its blanks, but for those in quotes.
+func words(command string) []string {
+	var quote rune
+	return strings.FieldsFunc(command, func(r rune) bool {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		default:
+			return unicode.IsSpace(r)
+		}
+		return false
+	})
 }
 
 // started is the program that reads the terminal once the line runs: the last
@@ -101,7 +123,7 @@ func describe(words []string) program {
 	}
 	switch {
 	case words[0] == "-i" || words[0] == "-s": // of sudo
-		return program{"sudo", shell, ""}
+		return program{name: "sudo", kind: shell}
 	case !known:
 		return program{name: name}
 	case p.kind == repl && slices.Contains(words, "-i"):

@@ -34,8 +34,8 @@ type screen struct {
 	// read a line; prompts counts how often it was, outside the alternate screen.
 	pasting bool
 	prompts int
-	// frames counts the pieces of output seen.
-	frames int
+	// frames counts the pieces of output seen, feeds the lines.
+	frames, feeds int
 }
 
 // row is one line of cells; 0 is a blank, -1 the second half of a wide character.
@@ -83,7 +83,7 @@ func (s *screen) resize(cols, rows int) *screen {
 		n.grid[i] = r
 	}
 	n.line, n.col = s.line-skip, min(s.col, cols-1)
-	n.alternate, n.pasting, n.prompts, n.frames = s.alternate, s.pasting, s.prompts, s.frames
+	n.alternate, n.pasting, n.prompts, n.frames, n.feeds = s.alternate, s.pasting, s.prompts, s.frames, s.feeds
 	return n
 }
 
@@ -146,6 +146,7 @@ func (s *screen) execute(b byte) {
 
 // feed moves the cursor down, scrolling at the end of the region.
 func (s *screen) feed() {
+	s.feeds++
 	switch {
 	case s.line == s.bottom:
 		s.scroll(s.top, s.bottom, 1)

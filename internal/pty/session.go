@@ -12,6 +12,7 @@
 package pty
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,8 @@ type Plan struct {
 	Send []byte
 
 	next state
+	// added is how much longer Send is than the input, for lines typed again.
+	added int
 	// joined is where in Reviews the lines of a language stand that are judged with
 	// what was run before: of several sent at once, the last has all.
 	joined map[string]int
@@ -58,10 +61,22 @@ type Look struct {
 	// Undo removes the mark, where the line is refused.
 	Undo []byte
 
-	// answer says that no line is read: the program that fills the screen must first
-	// have answered the keys before the Enter, or it may be a shell that reads them.
-	answer bool
+	until until
 }
+
+// until is what is waited for.
+type until uint8
+
+const (
+	// shown: the screen shows the line up to the mark.
+	shown until = iota
+	// answered: the program that fills the screen has answered the keys before the
+	// Enter, or it may be a shell that reads them.
+	answered
+	// fresh: there is a new prompt after a line was given up, for keys that come
+	// earlier are lost, or go on with the line.
+	fresh
+)
 
 // mark is typed at the end of a line to see that all keys before it were obeyed.
 const mark = "~#~"
@@ -94,17 +109,18 @@ type Session struct {
 type state struct {
 	keys   decoder
 	line   editor
-	cooked cooked
+	empty  editor // the line before its first key
+	cooked kernel
 	raw    []byte // the keys of this line as they came, for programs with commands of their own
 
 	begun  bool   // a key of this line was pressed
 	prompt string // what the line under the cursor showed before it
 	ahead  bool   // it was pressed while nothing was reading a line
 
-	// ghost is a line given up by ^C, until a new prompt shows that it is gone.
-	ghost        string
-	ghostUnknown bool
-	ghostPrompts int
+	ghost ghost
+	// interrupted says that a signal came since the last line. Bash may see it only
+	// after the next one, of which it then drops the first character.
+	interrupted bool
 
 	stack       []program // who reads the terminal, the latest last
 	since       int       // screen.prompts when the latest was started
@@ -119,6 +135,21 @@ type state struct {
 	spoken []*spoken
 }
 
+// ghost is a line that was given up by ^C. It may be on the terminal still: a shell
+// that traps the signal, a program that has set other keys, and a key that comes
+// too soon after it keep it there. So the next line is typed again.
+type ghost struct {
+	held    bool
+	text    string
+	unknown bool
+	// feeds and prompt are screen.feeds and what stood before the line, by which a
+	// new prompt is known.
+	feeds  int
+	prompt string
+	// gone says that there was one before the first key of the next line.
+	gone bool
+}
+
 // New returns the model of a terminal that has just been started.
 func New(o Options) *Session {
 	s := &Session{screen: newScreen(o.Cols, o.Rows), changed: make(chan struct{})}
@@ -129,6 +160,7 @@ func New(o Options) *Session {
 		s.state.stack = append(s.state.stack, program{})
 	}
 	s.state.line.wide = o.UTF8
+	s.state.empty, s.state.cooked = s.state.line.clone(), newKernel()
 	return s
 }
 
@@ -212,55 +244,74 @@ func (s *Session) Keys(b []byte) *Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &Plan{Send: b, next: s.state.copy()}
+	if st := &p.next; bytes.ContainsAny(b, "\r\n\x0f") && !st.begun && st.top().kind != screenful && s.mayLinger(st) {
+		p.Look = &Look{Rest: b, until: fresh}
+		return p
+	}
 	s.run(p, b, 0)
 	return p
 }
 
-// Read plans the rest of the input of a Look, once the screen shows the line. ok
-// is false as long as it does not.
-func (s *Session) Read(l *Look) (p *Plan, ok bool) {
+// Read plans the rest of the input of a Look, once what it waits for is there; ok
+// is false as long as it is not. If late, it waits no more, and p is what is left
+// to do. p may have a Look of its own.
+func (s *Session) Read(l *Look, late bool) (p *Plan, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = &Plan{next: s.state.copy()}
-	if l.answer {
+	p = &Plan{next: s.state.copy(), Send: l.Rest}
+	switch l.until {
+	case answered:
 		if !s.answered() {
+			return p.refuse(lookHint), late
+		}
+		if s.run(p, l.Rest, 0); p.Look != nil { // it was a shell after all
+			p.refuse(lookHint)
+		}
+		return p, true
+	case fresh:
+		if s.mayLinger(&p.next) && !late {
 			return nil, false
 		}
-		p.Send = l.Rest
 		s.run(p, l.Rest, 0)
-		if p.Look != nil { // it was a shell after all
-			p.Look, p.Refusal = nil, LookHint
-		}
 		return p, true
 	}
 	text, ok := s.read(&p.next)
 	if !ok {
-		return nil, false
+		return p.refuse(lookHint), late
 	}
-	vi := p.next.line.vi
-	p.next.line.reset()
-	p.next.line.doubtful = true // the line that is cleared could be yanked
-	p.next.ghost, p.next.ghostUnknown = "", false
-	p.next.line.insert([]rune(text)...)
-	p.next.cooked = cooked{buf: []byte(text)}
-	p.next.raw = []byte(text)
-	if p.next.line.unknown {
-		p.Refusal = "the line holds characters that the terminal's locale does not read. Type it without them."
-		return p, true
+	if p.next.retype(text); p.next.line.unknown {
+		return p.refuse("the line holds characters that the terminal's locale does not read. Type it without them."), true
 	}
-	p.Send = slices.Concat([]byte(clearLine(vi)), []byte(text), l.Rest)
+	p.Send = slices.Concat([]byte(eraseLine(p.next.line.vi)), []byte(text), l.Rest)
 	s.run(p, l.Rest, 1)
 	return p, true
+}
+
+func (p *Plan) refuse(why string) *Plan {
+	p.Look, p.Refusal = nil, why
+	return p
 }
 
 // answered reports whether the terminal showed something since the last input.
 func (s *Session) answered() bool { return s.screen != nil && s.screen.frames > s.sent }
 
-func clearLine(vi bool) string {
+// eraseLine empties the line before the cursor.
+func eraseLine(vi bool) string {
 	if vi {
 		return "\x1bS"
 	}
 	return "\x15"
+}
+
+// retype makes the line what is about to be typed in place of it.
+func (st *state) retype(text string) {
+	st.line.reset()
+	st.line.doubtful = true // the line that is cleared could be yanked
+	st.empty = st.line.clone()
+	st.ghost = ghost{}
+	st.line.insert([]rune(text)...)
+	st.cooked.reset(text)
+	st.raw = []byte(text)
 }
 
 // read reads the line between the prompt and the mark.
@@ -283,7 +334,7 @@ func (s *Session) read(st *state) (string, bool) {
 
 func (st *state) copy() state {
 	c := *st
-	c.line, c.cooked = st.line.clone(), st.cooked.clone()
+	c.line, c.empty, c.cooked = st.line.clone(), st.empty.clone(), st.cooked.clone()
 	c.keys.pending, c.raw, c.stack = slices.Clone(st.keys.pending), slices.Clone(st.raw), slices.Clone(st.stack)
 	c.spoken = slices.Clone(st.spoken)
 	return c
@@ -299,6 +350,9 @@ func (s *Session) run(p *Plan, b []byte, known int) {
 		if st.raw = append(st.raw, c); len(st.raw) >= 2*maxLine {
 			st.raw = append([]byte(nil), st.raw[maxLine:]...)
 		}
+		if c == 'U'&0x1f && st.top().kind == plain {
+			st.raw = nil
+		}
 		submitted := st.cooked.press(c)
 		for _, k := range st.keys.next(c) {
 			if !s.key(p, b, i, k, &accepted, known) {
@@ -307,19 +361,17 @@ func (s *Session) run(p *Plan, b []byte, known int) {
 		}
 		if submitted && len(st.raw) > 0 { // a line for the kernel, not for the line editor
 			pasted = true
-			if c == '\r' || c == '\n' {
-				st.cooked.add('\n')
-			}
+			st.cooked.submit(c)
 		}
 	}
 	if pasted && len(p.next.raw) > 0 {
 		st := &p.next
-		if st.cooked.over {
+		if st.cooked.over(maxLine) {
 			p.Refusal = longHint
 			return
 		}
 		s.shellReviews(p, st.line.text(), false)
-		if text := string(st.cooked.buf); text != "" {
+		for _, text := range st.cooked.lines() {
 			s.shellReviews(p, text, false)
 		}
 	}
@@ -337,6 +389,34 @@ func (s *Session) begin(st *state) {
 		st.ahead = !s.screen.pasting
 	}
 	s.returned(st)
+	if g := &st.ghost; g.held {
+		g.gone = !s.mayLinger(st)
+		if g.gone && (g.text == "" && !g.unknown || !s.strict(st)) {
+			*g = ghost{}
+		}
+	}
+}
+
+// mayLinger reports whether a line that was given up may still be there: no new
+// prompt was shown since.
+func (s *Session) mayLinger(st *state) bool {
+	g := &st.ghost
+	if !g.held || s.screen == nil {
+		return false
+	}
+	if s.screen.feeds == g.feeds {
+		return true
+	}
+	if s.screen.pasting {
+		return false
+	}
+	before, _ := s.screen.before()
+	for _, prompt := range []string{g.prompt, st.shellPrompt} {
+		if strings.TrimSpace(prompt) != "" && (strings.HasPrefix(before, prompt) || samePrompt(before, prompt)) {
+			return false
+		}
+	}
+	return true
 }
 
 // returned notices that programs have ended, by the prompt that is shown.
@@ -344,7 +424,7 @@ func (s *Session) returned(st *state) {
 	for len(st.stack) > 1 && s.screen != nil {
 		top := st.stack[len(st.stack)-1]
 		back := top.kind != shell && st.shellPrompt != "" && samePrompt(st.prompt, st.shellPrompt) && !s.screen.alternate
-		if s.screen.prompts > 0 { // its shell says when it reads a line
+		if st.stack[len(st.stack)-2].edits { // its shell says when it reads a line
 			back = (back || top.kind == plain || top.kind == screenful) && s.screen.prompts > st.since
 		}
 		if !back {
@@ -384,7 +464,7 @@ func (s *Session) key(p *Plan, b []byte, i int, k key, accepted *int, known int)
 			return false
 		}
 	case interrupt:
-		st.giveUp(s)
+		return s.giveUp(p, b, i, *accepted)
 	case ends:
 		st.end()
 	case expands:
@@ -401,17 +481,39 @@ func (s *Session) key(p *Plan, b []byte, i int, k key, accepted *int, known int)
 	return true
 }
 
-// giveUp is ^C, ^Z or ^\: the line is gone, unless the terminal was set to other
-// keys, or it is text that waits for a program to end.
-func (st *state) giveUp(s *Session) {
-	if text := st.pending + st.line.text(); text != "" || st.line.unknown {
-		st.ghost, st.ghostUnknown = st.ghost+text, st.ghostUnknown || st.line.unknown
+// giveUp is ^C, ^Z or ^\, which the kernel turns into a signal. False ends the
+// plan: what follows in the same input waits for the prompt.
+func (s *Session) giveUp(p *Plan, b []byte, i, accepted int) bool {
+	st := &p.next
+	strict := s.strict(st)
+	if b[i] != 'C'&0x1f && st.top().kind == shell && s.screen != nil && s.screen.pasting {
+		st.line.unknown = true // a shell that reads a line ignores these, and may lose keys
+		return true
+	}
+	text := st.pending + st.line.text()
+	g := ghost{held: true, text: st.ghost.text + text, unknown: st.ghost.unknown || st.line.unknown, prompt: st.prompt}
+	if !strict {
+		g.text = text
 	}
 	if s.screen != nil {
-		st.ghostPrompts = s.screen.prompts
+		g.feeds = s.screen.feeds
 	}
 	st.pending = ""
+	raw := st.raw
 	st.newLine()
+	if st.top().kind == screenful || s.screen != nil && s.screen.alternate {
+		st.raw = raw // an editor keeps what was typed into it
+	}
+	st.ghost, st.interrupted = g, true
+	if rest := b[i+1:]; st.top().kind != screenful && s.screen != nil && bytes.ContainsAny(rest, "\r\n\x0f") {
+		if accepted > 0 {
+			p.refuse(severalHint)
+			return false
+		}
+		p.Look = &Look{Ask: b[:i+1], Rest: rest, until: fresh}
+		return false
+	}
+	return true
 }
 
 // end is ^D on an empty line.
@@ -423,5 +525,7 @@ func (st *state) end() {
 
 func (st *state) newLine() {
 	st.line.reset()
-	st.cooked, st.raw, st.begun = cooked{}, nil, false
+	st.empty = st.line.clone()
+	st.cooked.reset("")
+	st.raw, st.begun = nil, false
 }

@@ -32,8 +32,6 @@ func (e *editor) viAct(k key) act {
 		return edits
 	case "v", "#", "@":
 		return escapes // editor; a comment or none; a macro
-	case ctrl('C'):
-		return interrupt
 	}
 	switch {
 	case wait != "":

@@ -440,9 +440,9 @@ var emacsKeys = map[string]string{
 	ctrl(']'): "search", "\x1b\x1d": "search-back",
 	ctrl('L'): "redraw", "\x00": "mark", "\x1b ": "mark", ctrl('X'): "chord", pasteBegin: "paste",
 	ctrl('G'): "abort",
-	"\t": "complete", "\x1b?": "complete", "\x1b*": "complete", "\x1b=": "complete", "\x1b/": "complete", "\x1b~": "complete", "\x1b$": "complete",
+	"\t":      "complete", "\x1b?": "complete", "\x1b*": "complete", "\x1b=": "complete", "\x1b/": "complete", "\x1b~": "complete", "\x1b$": "complete",
 	"\x1b@": "complete", "\x1b!": "complete", "\x1b{": "complete", "\x1bg": "complete",
 	ctrl('P'): "unknown", ctrl('N'): "unknown", "\x1b[A": "unknown", "\x1b[B": "unknown", "\x1bOA": "unknown", "\x1bOB": "unknown",
 	ctrl('R'): "unknown",
-	"\x1b#": "escapes", "\x1b\x05": "escapes", "\x1b\r": "escapes", "\x1b\n": "escapes", "\x1bx": "escapes",
+	"\x1b#":   "escapes", "\x1b\x05": "escapes", "\x1b\r": "escapes", "\x1b\n": "escapes", "\x1bx": "escapes",
 }

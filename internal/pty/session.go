@@ -51,36 +51,6 @@ type Plan struct {
 // maxReviews bounds what one piece of input can have judged.
 const maxReviews = 200
 
-// Look is a question to the screen: send Ask, Commit the plan, then call
-// Session.Read with Rest until it has an answer.
-type Look struct {
-	// Ask is the input up to the Enter, and a mark at the end of the line.
-	Ask []byte
-	// Rest is the input from the Enter on.
-	Rest []byte
-	// Undo removes the mark, where the line is refused.
-	Undo []byte
-
-	until until
-}
-
-// until is what is waited for.
-type until uint8
-
-const (
-	// shown: the screen shows the line up to the mark.
-	shown until = iota
-	// answered: the program that fills the screen has answered the keys before the
-	// Enter, or it may be a shell that reads them.
-	answered
-	// fresh: there is a new prompt after a line was given up, for keys that come
-	// earlier are lost, or go on with the line.
-	fresh
-)
-
-// mark is typed at the end of a line to see that all keys before it were obeyed.
-const mark = "~#~"
-
 // Options describe the terminal's first program.
 type Options struct {
 	// Command and its arguments, as they were started.
@@ -133,21 +103,6 @@ type state struct {
 	// spoken are the languages of programs that were started. They are judged from
 	// then on: that such a program has ended is only what the screen says.
 	spoken []*spoken
-}
-
-// ghost is a line that was given up by ^C. It may be on the terminal still: a shell
-// that traps the signal, a program that has set other keys, and a key that comes
-// too soon after it keep it there. So the next line is typed again.
-type ghost struct {
-	held    bool
-	text    string
-	unknown bool
-	// feeds and prompt are screen.feeds and what stood before the line, by which a
-	// new prompt is known.
-	feeds  int
-	prompt string
-	// gone says that there was one before the first key of the next line.
-	gone bool
 }
 
 // New returns the model of a terminal that has just been started.
@@ -252,86 +207,6 @@ func (s *Session) Keys(b []byte) *Plan {
 	return p
 }
 
-// Read plans the rest of the input of a Look, once what it waits for is there; ok
-// is false as long as it is not. If late, it waits no more, and p is what is left
-// to do. p may have a Look of its own.
-func (s *Session) Read(l *Look, late bool) (p *Plan, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p = &Plan{next: s.state.copy(), Send: l.Rest}
-	switch l.until {
-	case answered:
-		if !s.answered() {
-			return p.refuse(lookHint), late
-		}
-		if s.run(p, l.Rest, 0); p.Look != nil { // it was a shell after all
-			p.refuse(lookHint)
-		}
-		return p, true
-	case fresh:
-		if s.mayLinger(&p.next) && !late {
-			return nil, false
-		}
-		s.run(p, l.Rest, 0)
-		return p, true
-	}
-	text, ok := s.read(&p.next)
-	if !ok {
-		return p.refuse(lookHint), late
-	}
-	if p.next.retype(text); p.next.line.unknown {
-		return p.refuse("the line holds characters that the terminal's locale does not read. Type it without them."), true
-	}
-	p.Send = slices.Concat([]byte(eraseLine(p.next.line.vi)), []byte(text), l.Rest)
-	s.run(p, l.Rest, 1)
-	return p, true
-}
-
-func (p *Plan) refuse(why string) *Plan {
-	p.Look, p.Refusal = nil, why
-	return p
-}
-
-// answered reports whether the terminal showed something since the last input.
-func (s *Session) answered() bool { return s.screen != nil && s.screen.frames > s.sent }
-
-// eraseLine empties the line before the cursor.
-func eraseLine(vi bool) string {
-	if vi {
-		return "\x1bS"
-	}
-	return "\x15"
-}
-
-// retype makes the line what is about to be typed in place of it.
-func (st *state) retype(text string) {
-	st.line.reset()
-	st.line.doubtful = true // the line that is cleared could be yanked
-	st.empty = st.line.clone()
-	st.ghost = ghost{}
-	st.line.insert([]rune(text)...)
-	st.cooked.reset(text)
-	st.raw = []byte(text)
-}
-
-// read reads the line between the prompt and the mark.
-func (s *Session) read(st *state) (string, bool) {
-	if s.screen == nil {
-		return "", false
-	}
-	before, exact := s.screen.before()
-	line, marked := strings.CutSuffix(before, mark)
-	if !marked || !exact {
-		return "", false
-	}
-	for _, prompt := range []string{st.prompt, st.shellPrompt} {
-		if text, ok := strings.CutPrefix(line, prompt); ok && strings.TrimSpace(prompt) != "" {
-			return text, true
-		}
-	}
-	return "", false
-}
-
 func (st *state) copy() state {
 	c := *st
 	c.line, c.empty, c.cooked = st.line.clone(), st.empty.clone(), st.cooked.clone()
@@ -397,28 +272,6 @@ func (s *Session) begin(st *state) {
 	}
 }
 
-// mayLinger reports whether a line that was given up may still be there: no new
-// prompt was shown since.
-func (s *Session) mayLinger(st *state) bool {
-	g := &st.ghost
-	if !g.held || s.screen == nil {
-		return false
-	}
-	if s.screen.feeds == g.feeds {
-		return true
-	}
-	if s.screen.pasting {
-		return false
-	}
-	before, _ := s.screen.before()
-	for _, prompt := range []string{g.prompt, st.shellPrompt} {
-		if strings.TrimSpace(prompt) != "" && (strings.HasPrefix(before, prompt) || samePrompt(before, prompt)) {
-			return false
-		}
-	}
-	return true
-}
-
 // returned notices that programs have ended, by the prompt that is shown.
 func (s *Session) returned(st *state) {
 	for len(st.stack) > 1 && s.screen != nil {
@@ -477,41 +330,6 @@ func (s *Session) key(p *Plan, b []byte, i int, k key, accepted *int, known int)
 			return false
 		}
 	case edits:
-	}
-	return true
-}
-
-// giveUp is ^C, ^Z or ^\, which the kernel turns into a signal. False ends the
-// plan: what follows in the same input waits for the prompt.
-func (s *Session) giveUp(p *Plan, b []byte, i, accepted int) bool {
-	st := &p.next
-	strict := s.strict(st)
-	if b[i] != 'C'&0x1f && st.top().kind == shell && s.screen != nil && s.screen.pasting {
-		st.line.unknown = true // a shell that reads a line ignores these, and may lose keys
-		return true
-	}
-	text := st.pending + st.line.text()
-	g := ghost{held: true, text: st.ghost.text + text, unknown: st.ghost.unknown || st.line.unknown, prompt: st.prompt}
-	if !strict {
-		g.text = text
-	}
-	if s.screen != nil {
-		g.feeds = s.screen.feeds
-	}
-	st.pending = ""
-	raw := st.raw
-	st.newLine()
-	if st.top().kind == screenful || s.screen != nil && s.screen.alternate {
-		st.raw = raw // an editor keeps what was typed into it
-	}
-	st.ghost, st.interrupted = g, true
-	if rest := b[i+1:]; st.top().kind != screenful && s.screen != nil && bytes.ContainsAny(rest, "\r\n\x0f") {
-		if accepted > 0 {
-			p.refuse(severalHint)
-			return false
-		}
-		p.Look = &Look{Ask: b[:i+1], Rest: rest, until: fresh}
-		return false
 	}
 	return true
 }

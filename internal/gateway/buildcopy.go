@@ -31,11 +31,11 @@ func (c *call) buildSubjects() ([]guard.Subject, *refusal.Refusal) {
 			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("The files of step %d (COPY) were not stored. %s", step.Step, known.refused))
 		}
 		subjects, ref := known.placed(step, links)
+		if ref == nil {
+			ref = c.reviewMany(subjects)
+		}
 		if ref != nil {
 			ref.Reason = fmt.Sprintf("The files of step %d (COPY) cannot be copied. %s", step.Step, ref.Reason)
-			return nil, ref
-		}
-		if ref := c.reviewMany(subjects); ref != nil {
 			return nil, ref
 		}
 		step.SetHash(known.name)

@@ -151,18 +151,21 @@ func TestFilesThatDoHarmAreNotStored(t *testing.T) {
 	v := newVaultHouse(t, newEmulator(t), buildsFromPython)
 	id, build := v.template(t, keyA, "team-a-app")
 	for name, entries := range map[string][]packed{
-		"code":                    {{name: "run.sh", text: "do evil"}},
-		"by shebang":              {{name: "run", text: "#!/bin/sh\ndo evil"}},
-		"after much else":         {{name: "x.bin", text: strings.Repeat("\x00", 3<<20)}, {name: "run.sh", text: "do evil"}},
-		"an absolute path":        {{name: "/etc/passwd", text: "x"}},
-		"a path that leaves":      {{name: "a/../../etc/passwd", text: "x"}},
-		"a link that leaves":      {{name: "l", link: "../../etc/cron.d", kind: tar.TypeSymlink}},
-		"an absolute link":        {{name: "l", link: "/etc/cron.d", kind: tar.TypeSymlink}},
-		"a file through a link":   {{name: "d/", kind: tar.TypeDir}, {name: "l", link: "d", kind: tar.TypeSymlink}, {name: "l/x", text: "x"}},
-		"a hard link that leaves": {{name: "l", link: "../x", kind: tar.TypeLink}},
-		"a device":                {{name: "l", kind: tar.TypeChar}},
-		"a pipe":                  {{name: "l", kind: tar.TypeFifo}},
-		"a name twice":            {{name: "a", text: "x"}, {name: "./a", text: "y"}},
+		"code":                        {{name: "run.sh", text: "do evil"}},
+		"by shebang":                  {{name: "run", text: "#!/bin/sh\ndo evil"}},
+		"after much else":             {{name: "x.bin", text: strings.Repeat("\x00", 3<<20)}, {name: "run.sh", text: "do evil"}},
+		"an absolute path":            {{name: "/etc/passwd", text: "x"}},
+		"a path that leaves":          {{name: "a/../../etc/passwd", text: "x"}},
+		"a link that leaves":          {{name: "l", link: "../../etc/cron.d", kind: tar.TypeSymlink}},
+		"an absolute link":            {{name: "l", link: "/etc/cron.d", kind: tar.TypeSymlink}},
+		"a file through a link":       {{name: "d/", kind: tar.TypeDir}, {name: "l", link: "d", kind: tar.TypeSymlink}, {name: "l/x", text: "x"}},
+		"a folder through a link":     {{name: "d/", kind: tar.TypeDir}, {name: "l", link: "d", kind: tar.TypeSymlink}, {name: "l/x/", kind: tar.TypeDir}},
+		"another file through a link": {{name: "d/x", text: "x"}, {name: "l", link: "d", kind: tar.TypeSymlink}, {name: "l/x", text: "y"}},
+		"a link through a link":       {{name: "d/x", link: "y", kind: tar.TypeSymlink}, {name: "l", link: "d", kind: tar.TypeSymlink}, {name: "l/x", link: "z", kind: tar.TypeSymlink}},
+		"a hard link that leaves":     {{name: "l", link: "../x", kind: tar.TypeLink}},
+		"a device":                    {{name: "l", kind: tar.TypeChar}},
+		"a pipe":                      {{name: "l", kind: tar.TypeFifo}},
+		"a name twice":                {{name: "a", text: "x"}, {name: "./a", text: "y"}},
 	} {
 		got := v.sendFiles(t, keyA, id, hashA, gzipMember(tarOf(t, entries...)))
 		require.Equal(t, http.StatusAccepted, got.Status, "%s: SDKs show nothing of this answer but its status: %s", name, got.Body)

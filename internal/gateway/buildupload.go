@@ -146,8 +146,8 @@ func (f *buildFiles) flush() error {
 	return nil
 }
 
-// reviewMany is review for more subjects than one record should hold: what passed
-// gets records of its own.
+// reviewMany is review for files, of which there may be more than one record should
+// hold: what passed gets records of its own. A refusal names the file.
 func (c *call) reviewMany(subjects []guard.Subject) *refusal.Refusal {
 	for len(subjects) > 0 {
 		n := min(len(subjects), batchSubjects)
@@ -158,7 +158,14 @@ func (c *call) reviewMany(subjects []guard.Subject) *refusal.Refusal {
 			c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
 			c.rulings = nil
 		}
+		before := len(c.rulings)
 		if ref := c.review(subjects[:n]); ref != nil {
+			for _, res := range c.rulings[before:] {
+				if !res.ruling.Allow {
+					ref.Reason = res.subject.Target + ": " + ref.Reason
+					break
+				}
+			}
 			return ref
 		}
 		subjects = subjects[n:]

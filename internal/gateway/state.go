@@ -40,7 +40,7 @@ type State struct {
 	templates *lru.Cache[string, templateOwner]
 	// volumes are by id.
 	volumes *lru.Cache[string, volume]
-	endings   *endings
+	endings *endings
 	// archives are the files that clients uploaded for builds.
 	archives *archiveMemory
 	// ownSeal seals upload URLs where the configuration has no key: clients hold
@@ -81,7 +81,7 @@ func NewState() *State {
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(),
-		archives:  newArchiveMemory(), ownSeal: newOwnSeal(),
+		archives: newArchiveMemory(), ownSeal: newOwnSeal(),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"path"
 	"slices"
@@ -75,7 +74,8 @@ const maxName, maxDepth = 4095, 200
 // it is. Any other error is a *refusal.Refusal, or what src or dst failed with.
 //
 // The entries are in the order of the archive, each path once, no path below
-// anything but a Folder, and no Link leading out of the archive.
+// anything but a Folder, and no Link leading out of the archive. What the archive
+// holds below a Link must be what the Link leads to, and is left out.
 func Rewrite(dst io.Writer, src io.Reader, limits Limits, visit func(Entry, io.Reader) error) ([]Entry, error) {
 	in := bufio.NewReaderSize(src, 64<<10)
 	magic, err := in.Peek(2)
@@ -91,7 +91,7 @@ func Rewrite(dst io.Writer, src io.Reader, limits Limits, visit func(Entry, io.R
 		z, _ = gzip.NewWriterLevel(dst, gzip.BestSpeed) // fails for an unknown level only
 		out = z
 	}
-	r := &rewriter{in: &capped{plain, limits.Bytes}, out: &sink{w: out}, limits: limits, seen: map[string]Kind{}, above: map[string]bool{}, visit: visit}
+	r := &rewriter{in: &capped{plain, limits.Bytes}, out: &sink{w: out}, limits: limits, seen: map[string]Entry{}, above: map[string]bool{}, visit: visit}
 	if err := r.run(); err != nil {
 		return nil, r.told(err)
 	}
@@ -126,16 +126,15 @@ type rewriter struct {
 	out     *sink
 	limits  Limits
 	entries []Entry
-	seen    map[string]Kind // by path
-	above   map[string]bool // folders that paths name, whether they are entries or not
-	files   map[string]Entry
+	seen    map[string]Entry // by path
+	above   map[string]bool  // folders that paths name, whether they are entries or not
+	through []Entry
 	names   int
 	visit   func(Entry, io.Reader) error
 }
 
 func (r *rewriter) run() error {
 	tr, tw := tar.NewReader(r.in), tar.NewWriter(r.out)
-	r.files = map[string]Entry{}
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -144,19 +143,71 @@ func (r *rewriter) run() error {
 		if err != nil {
 			return err
 		}
-		e, err := r.entry(h)
+		e, isThrough, err := r.entry(h)
 		if err != nil {
 			return err
 		}
-		if err := r.copy(tw, tr, h, &e); err != nil {
+		if isThrough {
+			err = r.passOver(tr, h, e)
+		} else {
+			err = r.copy(tw, tr, h, e)
+		}
+		if err != nil {
 			return err
 		}
-		r.entries = append(r.entries, e)
 	}
 	if err := r.rest(); err != nil {
 		return err
 	}
+	if err := r.checkThrough(); err != nil {
+		return err
+	}
 	return tw.Close()
+}
+
+// passOver reads an entry whose path leads through a link. The SDKs send what is in
+// a folder once more below each link to it; tar would write it where it is already.
+func (r *rewriter) passOver(content io.Reader, h *tar.Header, e Entry) error {
+	if h.Typeflag == tar.TypeReg {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, content); err != nil {
+			return err
+		}
+		e.Digest = [sha256.Size]byte(sum.Sum(nil))
+	}
+	r.through = append(r.through, e)
+	if len(r.through) > r.limits.Entries {
+		return r.tooMany()
+	}
+	return nil
+}
+
+// checkThrough makes sure that what was passed over is there.
+func (r *rewriter) checkThrough() error {
+	for _, e := range r.through {
+		name, _ := r.resolve(path.Dir(e.Path))
+		there, ok := r.seen[path.Join(name, path.Base(e.Path))]
+		if !ok || there.Kind != e.Kind || there.Digest != e.Digest || there.Target != e.Target {
+			return denied(e.Path, "lies below a symbolic link, and is not the same as what the link leads to")
+		}
+	}
+	return nil
+}
+
+// resolve follows the links in a path; moved says that there are some.
+func (r *rewriter) resolve(name string) (resolved string, moved bool) {
+	for range maxLinks {
+		next, ok := throughLink(name, r.seen)
+		if !ok {
+			break
+		}
+		name, moved = next, true
+	}
+	return name, moved
+}
+
+func (r *rewriter) tooMany() error {
+	return refusal.New(refusal.CodeTooLarge, fmt.Sprintf("The files of a COPY step are more than the %d that this gateway takes in one. Leave folders such as node_modules and .git out with .dockerignore.", r.limits.Entries))
 }
 
 // rest reads what stands behind the end of the archive: padding, and nothing that
@@ -177,14 +228,48 @@ func (r *rewriter) rest() error {
 	}
 }
 
-// entry checks a header against those before it.
-func (r *rewriter) entry(h *tar.Header) (Entry, error) {
+// entry checks a header against those before it. isThrough says that its path leads
+// through a link.
+func (r *rewriter) entry(h *tar.Header) (e Entry, isThrough bool, err error) {
 	if len(r.entries) >= r.limits.Entries {
-		return Entry{}, refusal.New(refusal.CodeTooLarge, fmt.Sprintf("The files of a COPY step are more than the %d that this gateway takes in one. Leave folders such as node_modules and .git out with .dockerignore.", r.limits.Entries))
+		return Entry{}, false, r.tooMany()
 	}
 	if r.names += len(h.Name) + len(h.Linkname); r.names > maxNames {
-		return Entry{}, refusal.New(refusal.CodeTooLarge, "The names of the files of a COPY step are longer in all than this gateway takes.")
+		return Entry{}, false, refusal.New(refusal.CodeTooLarge, "The names of the files of a COPY step are longer in all than this gateway takes.")
 	}
+	if e, err = readHeader(h); err != nil {
+		return Entry{}, false, err
+	}
+	if _, twice := r.seen[e.Path]; twice {
+		return Entry{}, false, denied(h.Name, "is there twice, so it is not clear which is meant")
+	}
+	if e.Kind != Folder && (e.Path == "." || r.above[e.Path]) {
+		return Entry{}, false, denied(h.Name, "is both a folder and something else")
+	}
+	if e.Kind == Link {
+		if err := checkTarget(e); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	if h.Typeflag == tar.TypeLink {
+		if err := r.share(&e, h); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	if _, isThrough := r.resolve(path.Dir(e.Path)); isThrough {
+		return e, true, nil
+	}
+	for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
+		if above, ok := r.seen[dir]; ok && above.Kind != Folder {
+			return Entry{}, false, denied(h.Name, "lies below something that is no folder")
+		}
+		r.above[dir] = true
+	}
+	return e, false, nil
+}
+
+// readHeader reads one header by itself.
+func readHeader(h *tar.Header) (Entry, error) {
 	name, err := cleanName(h.Name)
 	if err != nil {
 		return Entry{}, err
@@ -209,29 +294,6 @@ func (r *rewriter) entry(h *tar.Header) (Entry, error) {
 	default:
 		return Entry{}, denied(h.Name, "is neither a file nor a folder nor a link; leave it out")
 	}
-	if _, twice := r.seen[name]; twice {
-		return Entry{}, denied(h.Name, "is there twice, so it is not clear which is meant")
-	}
-	if e.Kind != Folder && (name == "." || r.above[name]) {
-		return Entry{}, denied(h.Name, "is both a folder and something else")
-	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if kind, ok := r.seen[dir]; ok && kind != Folder {
-			return Entry{}, denied(h.Name, "lies below something that is no folder")
-		}
-		r.above[dir] = true
-	}
-	if e.Kind == Link {
-		if err := checkTarget(e); err != nil {
-			return Entry{}, err
-		}
-	}
-	if h.Typeflag == tar.TypeLink {
-		if err := r.share(&e, h); err != nil {
-			return Entry{}, err
-		}
-	}
-	r.seen[name] = e.Kind
 	return e, nil
 }
 
@@ -241,8 +303,8 @@ func (r *rewriter) share(e *Entry, h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	of, ok := r.files[target]
-	if !ok {
+	of, ok := r.seen[target]
+	if !ok || of.Kind != File {
 		return denied(h.Name, "is a hard link to something that is no file of the archive before it")
 	}
 	e.Of, e.Size, e.Digest, e.Mode = of.Path, of.Size, of.Digest, of.Mode
@@ -253,7 +315,7 @@ func (r *rewriter) share(e *Entry, h *tar.Header) error {
 }
 
 // copy writes an entry and shows its content.
-func (r *rewriter) copy(tw *tar.Writer, content io.Reader, h *tar.Header, e *Entry) error {
+func (r *rewriter) copy(tw *tar.Writer, content io.Reader, h *tar.Header, e Entry) error {
 	out := &tar.Header{Name: e.Path, Mode: e.Mode, ModTime: h.ModTime.Truncate(1e9)}
 	switch {
 	case e.Kind == Folder:
@@ -270,24 +332,17 @@ func (r *rewriter) copy(tw *tar.Writer, content io.Reader, h *tar.Header, e *Ent
 	}
 	if e.Kind == File && e.Of == "" {
 		sum := sha256.New()
-		if err := r.show(*e, io.TeeReader(content, io.MultiWriter(tw, sum)), sum, e); err != nil {
+		shown := io.TeeReader(content, io.MultiWriter(tw, sum))
+		if err := r.visit(e, shown); err != nil {
 			return err
 		}
+		if _, err := io.Copy(io.Discard, shown); err != nil {
+			return err
+		}
+		e.Digest = [sha256.Size]byte(sum.Sum(nil))
 	}
-	if e.Kind == File {
-		r.files[e.Path] = *e
-	}
-	return nil
-}
-
-func (r *rewriter) show(shown Entry, content io.Reader, sum hash.Hash, e *Entry) error {
-	if err := r.visit(shown, content); err != nil {
-		return err
-	}
-	if _, err := io.Copy(io.Discard, content); err != nil {
-		return err
-	}
-	e.Digest = [sha256.Size]byte(sum.Sum(nil))
+	r.seen[e.Path] = e
+	r.entries = append(r.entries, e)
 	return nil
 }
 

@@ -109,7 +109,7 @@ const maxLinks = 40
 func (p *placer) follow(link Entry) {
 	name := path.Join(path.Dir(link.Path), link.Target)
 	for range maxLinks {
-		next, isLink := p.throughLink(name)
+		next, isLink := throughLink(name, p.byPath)
 		if !isLink {
 			break
 		}
@@ -130,12 +130,12 @@ func (p *placer) follow(link Entry) {
 }
 
 // throughLink resolves the first part of a path that is a link.
-func (p *placer) throughLink(name string) (string, bool) {
+func throughLink(name string, entries map[string]Entry) (string, bool) {
 	for i := range len(name) + 1 {
 		if i < len(name) && name[i] != '/' {
 			continue
 		}
-		if e, ok := p.byPath[name[:i]]; ok && e.Kind == Link {
+		if e, ok := entries[name[:i]]; ok && e.Kind == Link {
 			return path.Join(path.Dir(e.Path), e.Target, name[i:]), true
 		}
 	}

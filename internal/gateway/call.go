@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -67,6 +68,9 @@ type call struct {
 	// slots are the places among its client's running sandboxes that the call holds.
 	slots int
 
+	// use ends the use of a sandbox; nil if there is none.
+	use func()
+
 	// moved are the files that a move or a compose leaves behind.
 	moved []fileChange
 
@@ -110,7 +114,38 @@ func (c *call) identify() *refusal.Refusal {
 	if ref := c.checkOpen(); ref != nil {
 		return ref
 	}
-	return c.settleOwner()
+	if ref := c.settleOwner(); ref != nil {
+		return ref
+	}
+	c.beginUse()
+	return nil
+}
+
+// beginUse notes that a sandbox is used, for as long as the call takes.
+func (c *call) beginUse() {
+	id := cmp.Or(c.target.Sandbox, c.target.Params["sandboxID"])
+	if id != "" && c.g.reaps() {
+		c.use = c.g.state.lives.use(id, c.owner())
+	}
+}
+
+// endUse undoes beginUse, and forgets a sandbox that runs no more.
+func (c *call) endUse() {
+	if c.use == nil {
+		return
+	}
+	c.use()
+	ok := c.answered >= http.StatusOK && c.answered < http.StatusMultipleChoices
+	switch c.target.Row.Operation {
+	case route.SandboxKill:
+		ok = ok || c.answered == http.StatusNotFound // the call's own record says that it was gone
+	case route.SandboxPause:
+	default:
+		return
+	}
+	if ok {
+		c.g.state.lives.drop(c.target.Params["sandboxID"])
+	}
 }
 
 // identifyClient settles who asks, from what the call itself carries.
@@ -250,6 +285,7 @@ func (c *call) close() {
 	c.endTurn(false, !c.forwarded || c.answered > 0 && c.stream == nil)
 	c.clientBody.bound(c)
 	c.freeSlots()
+	c.endUse()
 	for _, b := range c.spool {
 		_ = b.Close()
 	}

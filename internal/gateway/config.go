@@ -76,6 +76,9 @@ type Config struct {
 	// Run opens the endpoint that runs programs; nil leaves it closed.
 	Run *Run
 
+	// Reaper ends sandboxes that nobody else ends, in vault mode.
+	Reaper Reaper
+
 	// Audit is where the records of calls go.
 	Audit Audit
 

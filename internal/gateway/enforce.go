@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/e2bguard/e2bguard/internal/e2b/control"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 	"github.com/e2bguard/e2bguard/internal/e2b/interpreter"
@@ -60,7 +61,7 @@ func (c *call) enforceControl() *refusal.Refusal {
 		return ref
 	}
 	if c.g.vault() {
-		if ref := c.msg.(controlMessage).Stamp(c.client); ref != nil {
+		if ref := c.msg.(controlMessage).Stamp(control.Stamp{Owner: c.client, Gateway: c.g.cfg.Seal.IDs()[0]}); ref != nil {
 			return ref
 		}
 		if ref := c.settleNames(&p); ref != nil {

@@ -177,7 +177,7 @@ func (c *call) learnSandboxes(resp *http.Response) error {
 	changed := c.setDomain(answer)
 	if c.g.vault() {
 		answer.SetTokens(c.sealTokens)
-		answer.HideOwner()
+		answer.HideStamp()
 		answer.RenameVolumes(c.shownVolume)
 	}
 	if changed || c.g.vault() {
@@ -202,6 +202,9 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 	}
 	c.g.state.addSecrets(info.ID, c.secrets)
 	c.countSandbox(info.ID)
+	if c.g.reaps() && !sb.started.IsZero() {
+		c.g.state.lives.add(info.ID, c.owner())
+	}
 }
 
 // filterProcess bounds the output of a process and notices a dead sandbox. A

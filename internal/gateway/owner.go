@@ -224,7 +224,7 @@ func (c *call) filterSandboxes(resp *http.Response) error {
 	}
 	answer.Keep(func(info control.SandboxInfo) bool { return c.g.mayUse(c.client, info.Owner) })
 	answer.SetTokens(c.sealTokens)
-	answer.HideOwner()
+	answer.HideStamp()
 	answer.RenameVolumes(c.shownVolume)
 	replaceBody(resp, answer.Encode())
 	return nil

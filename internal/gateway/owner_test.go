@@ -23,7 +23,7 @@ func TestOwnerIsStampedAndHidden(t *testing.T) {
 	sb := v.create(t, keyA, `{"templateID":"base","metadata":{"purpose":"x"}}`)
 	var stamped struct{ Metadata map[string]string }
 	require.NoError(t, json.Unmarshal([]byte(v.direct(t, "GET", "/sandboxes/"+sb.ID, nil, nil).Body), &stamped))
-	require.Equal(t, map[string]string{"purpose": "x", "e2bguard-owner": "team-a"}, stamped.Metadata)
+	require.Equal(t, map[string]string{"purpose": "x", "e2bguard-owner": "team-a", "e2bguard-gateway": testSealer("11").IDs()[0]}, stamped.Metadata)
 
 	for _, path := range []string{"/sandboxes/" + sb.ID, "/sandboxes", "/v2/sandboxes"} {
 		got := v.do(t, "GET", path, headers("X-API-KEY", keyA), nil)
@@ -31,7 +31,7 @@ func TestOwnerIsStampedAndHidden(t *testing.T) {
 		require.Contains(t, got.Body, `"purpose":"x"`)
 		require.NotContains(t, got.Body, "e2bguard", path)
 	}
-	for _, key := range []string{"e2bguard-owner", "E2BGUARD-OWNER"} {
+	for _, key := range []string{"e2bguard-owner", "E2BGUARD-OWNER", "e2bguard-gateway"} {
 		got := v.do(t, "POST", "/v2/sandboxes", headers("X-API-KEY", keyB), strings.NewReader(`{"templateID":"base","metadata":{"`+key+`":"team-a"}}`))
 		require.Equal(t, 403, got.Status)
 		require.Contains(t, got.Body, "this gateway's own")

@@ -41,6 +41,7 @@ type State struct {
 	// volumes are by id.
 	volumes *lru.Cache[string, volume]
 	endings *endings
+	lives   *lives
 	// archives are the files that clients uploaded for builds.
 	archives *archiveMemory
 	// ownSeal seals upload URLs where the configuration has no key: clients hold
@@ -80,7 +81,7 @@ func NewState() *State {
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
-		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(),
+		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(), lives: newLives(),
 		archives: newArchiveMemory(), ownSeal: newOwnSeal(),
 	}
 }

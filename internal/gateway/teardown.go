@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
 // Why the gateway ended a sandbox, on record. A client's own kill is "client".
@@ -20,7 +18,13 @@ const (
 	endedByWallClock   = "wall_clock"   // what ran in it would not end at its time limit
 	endedByOutputLimit = "output_limit" // what ran in it would not end at its output limit
 	endedByRun         = "run"          // its program has ended, or was not run
-	// goneUpstream is a sandbox that was found gone: nobody here ended it.
+	endedByLifetime    = "lifetime"     // it outlived its lifetime
+	endedByIdle        = "idle"         // nobody used it
+	endedByShutdown    = "shutdown"     // the gateway stopped
+
+	// Of sandboxes that were found gone, and that nobody here ended: expired at the
+	// end of their lifetime, goneUpstream before it.
+	expired      = "expired"
 	goneUpstream = "gone_upstream"
 )
 
@@ -101,6 +105,12 @@ func (e *endings) end(key endingKey, count TeardownCount) {
 	e.counts[count]++
 }
 
+func (e *endings) count(count TeardownCount) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counts[count]++
+}
+
 // errNoKey says that a sandbox cannot be ended.
 var errNoKey = errors.New("the gateway has no E2B key of its own (pass-through)")
 
@@ -131,7 +141,7 @@ func (g *Gateway) endSandbox(t teardown) (confirmed bool) {
 // retryEnd tries again, and once more at once when the gateway stops.
 func (g *Gateway) retryEnd(t teardown, err error) error {
 	g.log.Warn("a sandbox could not be ended yet; it is tried again", zap.String("request_id", t.request), zap.String("sandbox", t.sandbox), zap.String("cause", t.cause), zap.Error(err))
-	begun, longest := time.Now(), longestLife(g.cfg.Policy.Limits)
+	begun, longest := time.Now(), g.cfg.Policy.Limits.LifetimeMax
 	for wait, stopping := endPause, false; err != nil && !stopping && time.Since(begun) < longest; wait = min(2*wait, endPauseMax) {
 		stopping = !g.background.sleep(wait)
 		_, err = g.tryEnd(t)
@@ -139,13 +149,12 @@ func (g *Gateway) retryEnd(t teardown, err error) error {
 	return err
 }
 
-// longestLife is how long a sandbox can live on from now, whatever its client
-// asked for.
-func longestLife(l policy.Limits) time.Duration { return l.LifetimeMax }
-
 // settleEnd records what came of it.
 func (g *Gateway) settleEnd(key endingKey, t teardown, err error) {
 	g.state.forget(t.sandbox) // a call may have come in between
+	if err == nil {
+		g.state.lives.drop(t.sandbox)
+	}
 	g.state.endings.end(key, TeardownCount{Cause: t.cause, Confirmed: err == nil})
 	g.recordTeardown(t, err)
 	if err != nil {

@@ -11,6 +11,7 @@ package seal
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -90,6 +91,16 @@ func New(keys ...Key) (*Sealer, error) {
 		s.keys = append(s.keys, key{id, aead})
 	}
 	return s, nil
+}
+
+// IDs are the names of the keys, the one that seals first. Every token shows the
+// name of its key; it says nothing of the key.
+func (s *Sealer) IDs() []string {
+	ids := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		ids[i] = hex.EncodeToString(k.id[:])
+	}
+	return ids
 }
 
 // Seal returns the token's text: Prefix, then letters, digits, "-" and "_",

@@ -24,10 +24,10 @@ type Message interface {
 	// it changed. A refusal means that an edit would have made the call do
 	// something else than it says.
 	Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal)
-	// Stamp writes into a sandbox that is about to be made which client asks for
-	// it; the client can neither write nor read the stamp. It does nothing to
-	// other operations.
-	Stamp(owner string) *refusal.Refusal
+	// Stamp writes into a sandbox that is about to be made which client asks for it,
+	// and through which gateway; the client can neither write nor read the stamp. It
+	// does nothing to other operations.
+	Stamp(s Stamp) *refusal.Refusal
 	// Names are the templates or snapshots that the call makes or names anew, and
 	// Source is the one it starts from; both as the client wrote them. SetName
 	// names what the client left without a name.
@@ -73,7 +73,7 @@ type spec struct {
 	prepare  func(*message) *refusal.Refusal
 	enforce  func(*message, policy.Policy) ([]policy.Change, *refusal.Refusal)
 	subjects func(*message) []guard.Subject
-	stamp    func(*message, string) *refusal.Refusal
+	stamp    func(*message, Stamp) *refusal.Refusal
 	// volumes are the objects whose name is a volume's.
 	volumes func(*message) []*strictjson.Object
 }
@@ -166,11 +166,11 @@ func (m *message) Enforce(p policy.Policy) ([]policy.Change, *refusal.Refusal) {
 	return m.spec.enforce(m, p)
 }
 
-func (m *message) Stamp(owner string) *refusal.Refusal {
+func (m *message) Stamp(s Stamp) *refusal.Refusal {
 	if m.spec.stamp == nil {
 		return nil
 	}
-	return m.spec.stamp(m, owner)
+	return m.spec.stamp(m, s)
 }
 
 func (m *message) Sandboxes() int {

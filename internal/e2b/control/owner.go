@@ -10,12 +10,19 @@ import (
 )
 
 // ownerKey is the key of a sandbox's metadata that names the client that made
-// it. E2B keeps metadata for as long as the sandbox exists, and copies it to
-// what is forked or woken from it; nothing but create can write it.
-const ownerKey = "e2bguard-owner"
+// it, gatewayKey the one that tells this gateway, with its replicas, from others on
+// the account. E2B keeps metadata for as long as the sandbox exists, and copies it
+// to what is forked or woken from it; nothing but create can write it.
+const (
+	ownerKey   = "e2bguard-owner"
+	gatewayKey = "e2bguard-gateway"
+)
 
-// stamp writes the owner into a sandbox that is about to be made.
-func (m *message) stamp(owner string) *refusal.Refusal {
+// Stamp is what a gateway writes into the sandboxes that are made through it.
+type Stamp struct{ Owner, Gateway string }
+
+// stamp writes the stamp into a sandbox that is about to be made.
+func (m *message) stamp(s Stamp) *refusal.Refusal {
 	value, _ := m.object.Get("metadata")
 	metadata, ok := value.(*strictjson.Object)
 	if !ok {
@@ -23,23 +30,23 @@ func (m *message) stamp(owner string) *refusal.Refusal {
 		m.object.Set("metadata", metadata)
 	}
 	for _, key := range metadata.Keys() {
-		if strings.EqualFold(key, ownerKey) {
-			return denied("the metadata key " + ownerKey + " is this gateway's own; leave it out")
+		if strings.EqualFold(key, ownerKey) || strings.EqualFold(key, gatewayKey) {
+			return denied("the metadata key " + strings.ToLower(key) + " is this gateway's own; leave it out")
 		}
 	}
-	metadata.Set(ownerKey, owner)
+	metadata.Set(ownerKey, s.Owner)
+	metadata.Set(gatewayKey, s.Gateway)
 	return nil
 }
 
-// owner reads the stamp of a sandbox in an answer.
-func owner(o *strictjson.Object) string {
+// readStamp reads the stamp of a sandbox in an answer.
+func readStamp(o *strictjson.Object) (s Stamp) {
 	value, _ := o.Get("metadata")
-	metadata, ok := value.(*strictjson.Object)
-	if !ok {
-		return ""
+	if metadata, ok := value.(*strictjson.Object); ok {
+		s.Owner, _ = getText(metadata, ownerKey)
+		s.Gateway, _ = getText(metadata, gatewayKey)
 	}
-	name, _ := getText(metadata, ownerKey)
-	return name
+	return s
 }
 
 // OwnerQuery narrows the query of a list to the sandboxes of one client. It
@@ -66,6 +73,17 @@ func OwnerQuery(rawQuery, owner string) (string, *refusal.Refusal) {
 // OwnerFilter is the value of a list's metadata parameter that narrows it to the
 // sandboxes of one client.
 func OwnerFilter(owner string) string { return ownerKey + "=" + url.QueryEscape(owner) }
+
+// GatewayQuery is the query of a list of the sandboxes that run and were made
+// through the gateway of that name, page by page: next is what the answer before
+// gave, or "".
+func GatewayQuery(gateway, next string) string {
+	query := url.Values{"state": {"running"}, "limit": {"100"}, "metadata": {gatewayKey + "=" + url.QueryEscape(gateway)}}
+	if next != "" {
+		query.Set("nextToken", next)
+	}
+	return query.Encode()
+}
 
 // NextTokenHeader is the header of a list's answer that asks for the next page.
 const NextTokenHeader = "X-Next-Token"

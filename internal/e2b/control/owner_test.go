@@ -20,14 +20,14 @@ func toStamp(t *testing.T, body string) Message {
 
 func TestStampNamesTheOwner(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"templateID":"base"}`:                                    `{"templateID":"base","metadata":{"e2bguard-owner":"team-a"}}`,
-		`{"templateID":"base","metadata":null}`:                    `{"templateID":"base","metadata":{"e2bguard-owner":"team-a"}}`,
-		`{"metadata":{"purpose":"x"},"templateID":"base"}`:         `{"metadata":{"purpose":"x","e2bguard-owner":"team-a"},"templateID":"base"}`,
-		`{"templateID":"base","metadata":{"owner":"somebody"}}`:    `{"templateID":"base","metadata":{"owner":"somebody","e2bguard-owner":"team-a"}}`,
-		`{"templateID":"base","metadata":{"e2bguard-owner2":"x"}}`: `{"templateID":"base","metadata":{"e2bguard-owner2":"x","e2bguard-owner":"team-a"}}`,
+		`{"templateID":"base"}`:                                    `{"templateID":"base","metadata":{"e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"}}`,
+		`{"templateID":"base","metadata":null}`:                    `{"templateID":"base","metadata":{"e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"}}`,
+		`{"metadata":{"purpose":"x"},"templateID":"base"}`:         `{"metadata":{"purpose":"x","e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"},"templateID":"base"}`,
+		`{"templateID":"base","metadata":{"owner":"somebody"}}`:    `{"templateID":"base","metadata":{"owner":"somebody","e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"}}`,
+		`{"templateID":"base","metadata":{"e2bguard-owner2":"x"}}`: `{"templateID":"base","metadata":{"e2bguard-owner2":"x","e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"}}`,
 	} {
 		m := toStamp(t, body)
-		require.Nil(t, m.Stamp("team-a"))
+		require.Nil(t, m.Stamp(Stamp{"team-a", "11aa22bb"}))
 		require.Equal(t, want, string(m.Encode()))
 	}
 }
@@ -35,31 +35,33 @@ func TestStampNamesTheOwner(t *testing.T) {
 func TestStampCannotBeForged(t *testing.T) {
 	for _, body := range []string{
 		`{"templateID":"base","metadata":{"e2bguard-owner":"team-b"}}`,
-		`{"templateID":"base","metadata":{"e2bguard-owner":"team-a"}}`,
+		`{"templateID":"base","metadata":{"e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"}}`,
 		`{"templateID":"base","metadata":{"E2bGuard-Owner":"team-b"}}`,
 		`{"templateID":"base","metadata":{"e2bguard\u002downer":"team-b"}}`,
 		`{"templateID":"base","metadata":{"e2bguard-owner":""}}`,
+		`{"templateID":"base","metadata":{"e2bguard-gateway":"11aa22bb"}}`,
+		`{"templateID":"base","metadata":{"E2BGUARD-gateway":"ffffffff"}}`,
 	} {
-		ref := toStamp(t, body).Stamp("team-a")
+		ref := toStamp(t, body).Stamp(Stamp{"team-a", "11aa22bb"})
 		require.NotNil(t, ref, body)
 		require.Equal(t, http.StatusForbidden, ref.Status)
-		require.Contains(t, ref.Reason, "e2bguard-owner")
+		require.Contains(t, ref.Reason, "the metadata key e2bguard-")
 	}
 }
 
 func TestStampLeavesOtherOperationsAlone(t *testing.T) {
 	m, ref := Decode(route.Target{Row: route.Row{Operation: route.SandboxTimeout}}, []byte(`{"timeout":5}`))
 	require.Nil(t, ref)
-	require.Nil(t, m.Stamp("team-a"))
+	require.Nil(t, m.Stamp(Stamp{"team-a", "11aa22bb"}))
 	require.Equal(t, `{"timeout":5}`, string(m.Encode()))
 }
 
 func TestAnswersSayTheOwnerAndHideIt(t *testing.T) {
-	const body = `{"sandboxID":"i1","startedAt":"2026-11-30T18:00:00Z","metadata":{"a":"b","e2bguard-owner":"team-a"},"state":"running"}`
+	const body = `{"sandboxID":"i1","startedAt":"2026-11-30T18:00:00Z","metadata":{"a":"b","e2bguard-owner":"team-a","e2bguard-gateway":"11aa22bb"},"state":"running"}`
 	a, err := DecodeAnswer([]byte(body))
 	require.NoError(t, err)
-	require.Equal(t, []SandboxInfo{{ID: "i1", Owner: "team-a", StartedAt: time.Date(2026, 11, 30, 18, 0, 0, 0, time.UTC)}}, a.Sandboxes())
-	a.HideOwner()
+	require.Equal(t, []SandboxInfo{{ID: "i1", Stamp: Stamp{"team-a", "11aa22bb"}, StartedAt: time.Date(2026, 11, 30, 18, 0, 0, 0, time.UTC)}}, a.Sandboxes())
+	a.HideStamp()
 	require.Equal(t, `{"sandboxID":"i1","startedAt":"2026-11-30T18:00:00Z","metadata":{"a":"b"},"state":"running"}`, string(a.Encode()))
 
 	for _, body := range []string{`{"sandboxID":"i1"}`, `{"sandboxID":"i1","metadata":null}`, `{"sandboxID":"i1","metadata":{"e2bguard-owner":7}}`} {
@@ -73,7 +75,7 @@ func TestKeepLeavesOthersOut(t *testing.T) {
 	a, err := DecodeAnswer([]byte(`[{"sandboxID":"i1","metadata":{"e2bguard-owner":"team-a"}},{"sandboxID":"i2","metadata":{"e2bguard-owner":"team-b"}},{"sandboxID":"i3"},{"sandboxID":"i4","metadata":{"e2bguard-owner":"team-a","x":"y"}}]`))
 	require.NoError(t, err)
 	a.Keep(func(info SandboxInfo) bool { return info.Owner == "team-a" })
-	a.HideOwner()
+	a.HideStamp()
 	a.SetDomain("gw.example")
 	require.Equal(t, `[{"sandboxID":"i1","metadata":{},"domain":"gw.example"},{"sandboxID":"i4","metadata":{"x":"y"},"domain":"gw.example"}]`, string(a.Encode()))
 	require.Len(t, a.Sandboxes(), 2)
@@ -140,4 +142,24 @@ func TestKeepMetrics(t *testing.T) {
 		_, err := KeepMetrics([]byte(body), func(string) bool { return true })
 		require.Error(t, err, body)
 	}
+}
+
+func TestAnswersSayWhatBecomesOfASandbox(t *testing.T) {
+	for body, want := range map[string]SandboxInfo{
+		`{"sandboxID":"i1","state":"running","lifecycle":{"onTimeout":"kill"}}`:  {ID: "i1"},
+		`{"sandboxID":"i1","state":"running","lifecycle":{"onTimeout":"pause"}}`: {ID: "i1", PausesAtEnd: true},
+		`{"sandboxID":"i1","state":"paused"}`:                                    {ID: "i1", Paused: true},
+		`{"sandboxID":"i1","state":null,"lifecycle":[]}`:                         {ID: "i1"},
+	} {
+		a, err := DecodeAnswer([]byte(body))
+		require.NoError(t, err)
+		require.Equal(t, want, a.Sandboxes()[0])
+	}
+}
+
+func TestGatewayQueryNamesOneGatewaysRunningSandboxes(t *testing.T) {
+	q, err := url.ParseQuery(GatewayQuery("11aa22bb", "a&b"))
+	require.NoError(t, err)
+	require.Equal(t, url.Values{"state": {"running"}, "limit": {"100"}, "metadata": {"e2bguard-gateway=11aa22bb"}, "nextToken": {"a&b"}}, q)
+	require.NotContains(t, GatewayQuery("11aa22bb", ""), "nextToken")
 }

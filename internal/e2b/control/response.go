@@ -22,8 +22,13 @@ type SandboxInfo struct {
 	TrafficToken string
 	// StartedAt is when the sandbox began, EndAt when it ends.
 	StartedAt, EndAt time.Time
-	// Owner is the client that the gateway stamped on the sandbox; "" if none.
-	Owner string
+	// Stamp is what a gateway wrote into it; zero if none did.
+	Stamp
+	// Paused says that it sleeps.
+	Paused bool
+	// PausesAtEnd says that E2B puts it to sleep at the end of its lifetime, where it
+	// ends others.
+	PausesAtEnd bool
 }
 
 // Answer is what E2B says of sandboxes: of one, or of several.
@@ -90,12 +95,13 @@ func (a *Answer) Keep(keep func(SandboxInfo) bool) {
 	a.value, a.sandboxes, a.infos = kept, sandboxes, infos
 }
 
-// HideOwner takes the gateway's stamp out of the metadata of every sandbox.
-func (a *Answer) HideOwner() {
+// HideStamp takes the gateway's stamp out of the metadata of every sandbox.
+func (a *Answer) HideStamp() {
 	for _, o := range a.sandboxes {
 		metadata, _ := o.Get("metadata")
 		if m, ok := metadata.(*strictjson.Object); ok {
 			m.Delete(ownerKey)
+			m.Delete(gatewayKey)
 		}
 	}
 }
@@ -166,6 +172,13 @@ func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
 			*to = t
 		}
 	}
-	info.Owner = owner(o)
+	info.Stamp = readStamp(o)
+	state, _ := getText(o, "state")
+	info.Paused = state == "paused"
+	value, _ := o.Get("lifecycle")
+	if lifecycle, ok := value.(*strictjson.Object); ok {
+		atEnd, _ := getText(lifecycle, "onTimeout")
+		info.PausesAtEnd = atEnd == "pause"
+	}
 	return info, nil
 }

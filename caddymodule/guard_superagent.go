@@ -106,7 +106,7 @@ func superagentOptions(s *Superagent) []option {
 		{name: "url", syntax: "URL", set: checked(&s.URL, superagent.DefaultURL, checkURL("url", superagent.DefaultURL)), fallback: superagent.DefaultURL, doc: "The service. Placeholders allowed."},
 		{name: "api_key", syntax: "KEY", set: checked(&s.APIKey, "{env.SUPERAGENT_API_KEY}", checkSecret("api_key")), fallback: "required", doc: "The service's key. Write `{env.SUPERAGENT_API_KEY}`."},
 		{name: "timeout", syntax: "DURATION", set: s.parseTimeout, fallback: "5s", doc: "The longest the review of one subject may take."},
-		{name: "for", syntax: "KIND…", set: s.parseFor, fallback: "command code file tool build", doc: "The kinds it is asked about; `input` besides."},
+		{name: "for", syntax: "KIND…", set: s.parseFor, fallback: "command code file tool build prompt", doc: "The kinds it is asked about; `input` besides."},
 		{name: "wire", syntax: "text | prompt", set: s.parseWire, fallback: "text", doc: "The field the text is sent in; `prompt` for services of the first generation."},
 		{name: "system_prompt", syntax: "TEXT", set: text(&s.SystemPrompt, `"Judge for a data science team."`), fallback: "none", doc: "Sent along, for services that take one."},
 	}

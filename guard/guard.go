@@ -34,11 +34,13 @@ const (
 	KindTool Kind = "tool"
 	// KindBuild is a step of a template build.
 	KindBuild Kind = "build"
+	// KindPrompt is a request in plain words, which no interpreter could run.
+	KindPrompt Kind = "prompt"
 )
 
 // Kinds lists every Kind, in the order documentation shows them.
 func Kinds() []Kind {
-	return []Kind{KindCommand, KindCode, KindInput, KindFile, KindTool, KindBuild}
+	return []Kind{KindCommand, KindCode, KindInput, KindFile, KindTool, KindBuild, KindPrompt}
 }
 
 // Subject is one thing that is about to happen in a sandbox, as a guard sees

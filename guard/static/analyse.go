@@ -59,6 +59,7 @@ func analyse(s guard.Subject, budget *effect.Budget, m *memory) *analysis {
 		a.file()
 	case s.Kind == guard.KindTool:
 		a.tool()
+	case s.Kind == guard.KindPrompt: // words are a model's to judge
 	case s.Kind == guard.KindCode && s.Language == "" && s.Target != "":
 		a.environment()
 	default:

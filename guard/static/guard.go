@@ -19,7 +19,8 @@
 // Labels[guard.LabelAction] what happens to Target; Text is the content where
 // something is written. A KindCode subject with a Target and no Language is an
 // environment variable: Target is its name, Text its value. A KindTool subject's
-// Text is the tool's input: JSON, or words such as "FETCH <url>".
+// Text is the tool's input: JSON, or words such as "FETCH <url>". A KindPrompt
+// subject passes.
 //
 // Labels[guard.LabelNetwork] == "blocked" makes installs that would hang a
 // block of their own.
@@ -260,6 +261,10 @@ type Hit struct {
 // Verdict is the answer that findings amount to.
 func (f *Findings) Verdict() guard.Verdict {
 	v := guard.Verdict{Decision: guard.Pass, Guard: Name, Reasoning: "No rule of the static guard matched."}
+	if f.Subject.Kind == guard.KindPrompt {
+		v.Reasoning = "This is plain words, with nothing in it that could run. The static guard judges what runs; what words ask for takes a guard with a model."
+	}
+
 	if len(f.Normalized) > 0 {
 		v.Reasoning += " Judged after normalising: " + strings.Join(f.Normalized, ", ") + "."
 	}

@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"internal/redact":  {},
 	"internal/pty":     {},
 	// The same wire as guard/superagent, from the other side.
-	"internal/guardapi": {"internal/e2b/refusal", "internal/e2b/strictjson", "guard"},
+	"internal/guardapi": {"internal/e2b/mcp", "internal/e2b/refusal", "internal/e2b/strictjson", "guard"},
 	"internal/seal":     {"internal/redact"},
 
 	// E2B's wire: pure functions on bytes and messages, which use the neutral

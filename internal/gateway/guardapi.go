@@ -20,7 +20,11 @@ func (c *call) answerGuard() *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	block := c.review(guardapi.Subjects(request.Text))
+	subjects, ref := guardapi.Subjects(request.Text)
+	if ref != nil {
+		return ref
+	}
+	block := c.review(subjects)
 	for _, s := range c.rulings {
 		if d := s.ruling.Verdict.Decision; d != guard.Block && d != guard.Pass {
 			return refuseVerdictless(s.ruling)

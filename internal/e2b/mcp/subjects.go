@@ -57,7 +57,7 @@ func (m message) subjects() ([]guard.Subject, error) {
 		if name, _ := m.param("name").(string); name != "" {
 			target += " " + name
 		}
-		return inputSubjects(target, m.params, m.params)
+		return InputSubjects(target, m.params, m.params)
 	}
 }
 
@@ -82,11 +82,11 @@ func (m message) toolSubjects() ([]guard.Subject, error) {
 	default:
 		return nil, fmt.Errorf("the arguments of the tool %q are %s; send an object", name, strictjson.TypeName(arguments))
 	}
-	return inputSubjects(name, arguments, arguments)
+	return InputSubjects(name, arguments, arguments)
 }
 
-// inputSubjects are an input as a whole, and the addresses in it.
-func inputSubjects(target string, whole, input any) ([]guard.Subject, error) {
+// InputSubjects are the input of a tool as a whole, and the addresses in it.
+func InputSubjects(target string, whole, input any) ([]guard.Subject, error) {
 	if o, ok := whole.(*strictjson.Object); ok && o == nil {
 		whole, input = strictjson.NewObject(), nil
 	}

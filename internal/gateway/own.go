@@ -72,14 +72,22 @@ func ownKey(h http.Header) string {
 // answerJSON is the answer of an endpoint of the gateway's own, once the call is
 // recorded.
 func (c *call) answerJSON(status int, body []byte) {
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	c.answerHead(status, "application/json")
+	_, _ = c.w.Write(body) // The client is gone: nobody is left to tell.
+}
+
+// answerHead begins the answer of an endpoint of the gateway's own.
+func (c *call) answerHead(status int, contentType string) {
 	c.clientBody.leave(c)
 	c.letPagesRead()
 	h := c.w.Header()
 	h.Set(refusal.Header, c.guardHeader())
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if contentType == refusal.TypeEvents {
+		leaveUntransformed(h)
+	}
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(body) // The client is gone: nobody is left to tell.
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/audit"
@@ -39,7 +38,7 @@ func (c *call) answerRun() *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	c.answerJSON(http.StatusOK, result.encode())
+	c.answerRan(result)
 	return nil
 }
 
@@ -82,7 +81,7 @@ func (c *call) answerBlock(ref *refusal.Refusal) (runAnswer, *refusal.Refusal) {
 		return runAnswer{}, ref
 	}
 	c.recordBlock(ref)
-	return runAnswer{Status: runBlock, Code: string(ref.Code), Reasoning: c.g.shown(ref.Reason), RequestID: c.id}, nil
+	return runAnswer{Status: runBlock, Code: string(ref.Code), Reasoning: c.g.shown(ref.Reason), Stdout: new(string), Stderr: new(string), RequestID: c.id}, nil
 }
 
 // trace are the headers of the client's that its errands carry on.
@@ -121,7 +120,7 @@ func (c *call) errandTo(box *disposable, path string, body []byte) *errand {
 }
 
 // runSlack is how much longer than its program the call to start it may take.
-const runSlack = 15 * time.Second
+const runSlack = 5 * time.Second
 
 // execute starts the program and sees it to its end.
 func (c *call) execute(box *disposable) (runAnswer, *refusal.Refusal) {
@@ -135,8 +134,8 @@ func (c *call) execute(box *disposable) (runAnswer, *refusal.Refusal) {
 	for name, values := range envd.StartHeaders(c.program.timeout) {
 		e.header[name] = values
 	}
-	out := &runOutput{most: int(c.g.cfg.Run.OutputBytes)}
-	process := &envd.Run{Output: func(to relay.Output, piece []byte) error {
+	out := c.newRunOutput()
+	process := &envd.Run{Started: out.start, Output: func(to relay.Output, piece []byte) error {
 		if o := c.observer(); o != nil {
 			o.Output(to, piece)
 		}
@@ -162,11 +161,9 @@ const (
 )
 
 // settleRun says what came of a program that was started.
-func (c *call) settleRun(p *envd.Run, cut refusal.Code, out *runOutput) runAnswer {
-	a := runAnswer{
-		Status: runPass, Reasoning: c.reasoning(), Stdout: out.text(out.stdout), Stderr: out.text(out.stderr),
-		Truncated: out.truncated, RequestID: c.id,
-	}
+func (c *call) settleRun(p *envd.Run, cut refusal.Code, out runOutput) runAnswer {
+	a := runAnswer{Status: runPass, Reasoning: c.reasoning(), RequestID: c.id}
+	out.end(&a)
 	fail := func(code string, format string, args ...any) {
 		a.Status, a.Code, a.Reasoning = runError, code, c.g.shown(fmt.Sprintf(format, args...))
 	}
@@ -194,40 +191,4 @@ func (c *call) settleRun(p *envd.Run, cut refusal.Code, out *runOutput) runAnswe
 	}
 	c.evidence.exitCode = a.ExitCode
 	return a
-}
-
-// runOutput keeps the beginning of what a program writes.
-type runOutput struct {
-	most           int
-	stdout, stderr []byte
-	truncated      bool
-}
-
-func (o *runOutput) add(to relay.Output, piece []byte) error {
-	kept := &o.stdout
-	if to == relay.Stderr {
-		kept = &o.stderr
-	}
-	if room := o.most - len(*kept); room < len(piece) {
-		o.truncated = true
-		piece = piece[:room]
-	}
-	*kept = append(*kept, piece...)
-	return nil
-}
-
-// text is output as it can be told in JSON. A character that the limit has cut is
-// left out.
-func (o *runOutput) text(b []byte) string {
-	if o.truncated && len(b) == o.most {
-		for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-			if c := b[len(b)-i]; utf8.RuneStart(c) {
-				if !utf8.FullRune(b[len(b)-i:]) {
-					b = b[:len(b)-i]
-				}
-				break
-			}
-		}
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -189,38 +188,4 @@ func (p *program) subjects() []guard.Subject {
 		list = append(list, files.WriteSubject(name, "", class, text))
 	}
 	return list
-}
-
-// runAnswer is what a client is told of its program.
-type runAnswer struct {
-	// Type is "result" in a stream of events.
-	Type string `json:"type,omitempty"`
-	// Status is "pass" for a program that ran, "block" for one that was judged and
-	// found wanting, and "error".
-	Status string `json:"status"`
-	// Code is the refusal's, of an error or a block.
-	Code      string `json:"code,omitempty"`
-	Reasoning string `json:"reasoning"`
-	Stdout    string `json:"stdout"`
-	Stderr    string `json:"stderr"`
-	// Truncated says that there was more than the answer holds.
-	Truncated bool `json:"truncated,omitempty"`
-	// ExitCode is missing if the program did not run to its end.
-	ExitCode  *int32 `json:"exit_code,omitempty"`
-	RequestID string `json:"request_id"`
-}
-
-// The statuses of an answer.
-const (
-	runPass  = "pass"
-	runBlock = "block"
-	runError = "error"
-)
-
-func (a runAnswer) encode() []byte {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(a) // Texts and numbers can be written.
-	return []byte(b.String())
 }

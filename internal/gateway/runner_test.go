@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,6 +71,7 @@ func (h *runHouse) tampering(tamper func(w http.ResponseWriter, r *http.Request,
 // ran is an answer of POST /run.
 type ran struct {
 	Type, Status, Code, Reasoning, Stdout, Stderr string
+	Text                                          string
 	Truncated                                     bool
 	ExitCode                                      *int   `json:"exit_code"`
 	RequestID                                     string `json:"request_id"`
@@ -612,4 +615,116 @@ func TestRunConfigurationThatCannotWorkIsRefused(t *testing.T) {
 		c.edit(&cfg)
 		require.ErrorContains(t, cfg.Run.fit(cfg), c.says, name)
 	}
+}
+
+// events sends a program for a stream and gives each event to see, which may be nil.
+func (h *runHouse) events(t *testing.T, ctx context.Context, body string, see func(ran)) (status int, all []ran, err error) { //nolint:revive // t first, as everywhere.
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, "POST", h.url+"/run", strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header = headers("X-Api-Key", keyA, "Accept", "application/x-ndjson")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	require.Equal(t, "application/x-ndjson", resp.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		var e ran
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e), lines.Text())
+		all = append(all, e)
+		if see != nil {
+			see(e)
+		}
+	}
+	return resp.StatusCode, all, lines.Err()
+}
+
+// Output comes while the program runs: here it waits for a word that is sent only
+// when its first line has been read.
+func TestRunStreamsOutputAsItComes(t *testing.T) {
+	h := newRunHouse(t, func(cfg *Config) { cfg.Run.OutputBytes = 4 }) // which bounds other answers
+	gate, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer gate.Close()
+	code := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; echo first line; read -u 3 x; echo $x >&2; exit 4", gate.Addr().(*net.TCPAddr).Port)
+	body, err := json.Marshal(map[string]string{"language": "bash", "code": code})
+	require.NoError(t, err)
+	status, events, err := h.events(t, t.Context(), string(body), func(e ran) {
+		if e.Type == "stdout" {
+			conn, err := gate.Accept()
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.Write([]byte("second\n"))
+			require.NoError(t, err)
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 200, status)
+	require.Len(t, events, 4)
+	assert.Equal(t, "start", events[0].Type)
+	assert.Equal(t, ran{Type: "stdout", Text: "first line\n"}, events[1])
+	assert.Equal(t, ran{Type: "stderr", Text: "second\n"}, events[2])
+	last := events[3]
+	assert.Equal(t, "result", last.Type)
+	assert.Equal(t, "pass", last.Status)
+	assert.Equal(t, 4, *last.ExitCode)
+	assert.Equal(t, events[0].RequestID, last.RequestID)
+	assert.Empty(t, last.Stdout+last.Stderr)
+	require.Empty(t, h.left(t))
+}
+
+func TestRunThatStreamsEndsWithItsResult(t *testing.T) {
+	h := newRunHouse(t)
+	for body, want := range map[string]struct {
+		status             int
+		last, code, output string
+	}{
+		`{"language":"bash","code":"evil"}`:                                      {200, "block", "policy", ""},
+		`{"language":"bash","code":""}`:                                          {400, "error", "invalid", ""},
+		`{"language":"bash","code":"echo 1; sleep 9","timeout":0.3}`:             {200, "error", "wall_clock", "1\n"},
+		`{"language":"bash","code":"kill -9 $$"}`:                                {200, "error", "signal", ""},
+		`{"language":"bash","code":"printf '\\303'; sleep 0.1; printf '\\251'"}`: {200, "pass", "", "é"},
+		`{"language":"bash","code":"printf 'a\\303'"}`:                           {200, "pass", "", "a\uFFFD"},
+	} {
+		status, events, err := h.events(t, t.Context(), body, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want.status, status, body)
+		output := ""
+		for _, e := range events[:len(events)-1] {
+			output += e.Text
+		}
+		last := events[len(events)-1]
+		assert.Equal(t, []string{"result", want.last, want.code, want.output}, []string{last.Type, last.Status, last.Code, output}, body)
+		require.Empty(t, h.left(t))
+	}
+}
+
+// A client that leaves while it reads, or that stays and reads nothing, does not
+// keep the sandbox.
+func TestRunWhoseReaderStopsLeavesNoSandbox(t *testing.T) {
+	t.Run("leaves", func(t *testing.T) {
+		h := newRunHouse(t)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		_, _, err := h.events(t, ctx, `{"language":"bash","code":"yes"}`, func(e ran) {
+			if e.Type == "stdout" {
+				leave()
+			}
+		})
+		require.Error(t, err)
+		h.nothingLeft(t)
+	})
+	t.Run("reads nothing", func(t *testing.T) {
+		h := newRunHouse(t, func(cfg *Config) { cfg.Policy.Limits.OutputBytes = 0 })
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		body := `{"language":"bash","code":"yes","timeout":0.5}`
+		_, err = fmt.Fprintf(conn, "POST /run HTTP/1.1\r\nHost: gw.example\r\nX-Api-Key: %s\r\nAccept: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", keyA, len(body), body)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return len(h.left(t)) == 1 }, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return len(h.left(t)) == 0 }, 30*time.Second, 20*time.Millisecond)
+	})
 }

@@ -35,6 +35,8 @@ func Shell(line, cwd string) *processpb.StartRequest {
 
 // Run reads the answer to Start, in JSON, as it comes. It is an io.Writer.
 type Run struct {
+	// Started is called when the process has started; it may be nil.
+	Started func()
 	// Output is shown what the process writes, piece by piece; an error of it ends
 	// the reading.
 	Output func(to relay.Output, piece []byte) error
@@ -91,6 +93,9 @@ func (r *Run) read(flags byte, payload []byte) error {
 	switch e := m.GetEvent().GetEvent().(type) {
 	case *processpb.ProcessEvent_Start:
 		r.PID = e.Start.GetPid()
+		if r.Started != nil {
+			r.Started()
+		}
 	case *processpb.ProcessEvent_End:
 		r.Ended, r.Exited = true, e.End.GetExited()
 		r.ExitCode, r.Status = e.End.GetExitCode(), e.End.GetStatus()

@@ -125,15 +125,18 @@ type runError struct {
 	Status    string `json:"status"`
 	Code      Code   `json:"code"`
 	Reasoning string `json:"reasoning"`
-	Stdout    string `json:"stdout"`
-	Stderr    string `json:"stderr"`
-	RequestID string `json:"request_id"`
+	// Stdout and Stderr are empty, and missing in a stream of events.
+	Stdout    *string `json:"stdout,omitempty"`
+	Stderr    *string `json:"stderr,omitempty"`
+	RequestID string  `json:"request_id"`
 }
 
 func runBody(r *Refusal, f Form) runError {
 	body := runError{Status: "error", Code: r.code(), Reasoning: r.Reason, RequestID: r.RequestID}
 	if f.ContentType == TypeEvents {
 		body.Type = "result"
+	} else {
+		body.Stdout, body.Stderr = new(string), new(string)
 	}
 	return body
 }

@@ -177,11 +177,7 @@ func (up *upload) write(p string, content io.Reader) error {
 		return failed(http.StatusInternalServerError, "error opening file: %w", err)
 	}
 	sb.own(path.Clean(p), up.user, up.metadata)
-	digest := sha256.New()
-	head := &headWriter{limit: 1 << 10}
-	n, err := io.Copy(file, io.TeeReader(content, io.MultiWriter(digest, head)))
-	up.pending.file(FileRecord{Path: p, Size: n, SHA256: hex.EncodeToString(digest.Sum(nil)), Head: string(head.data)})
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(up.pending.copy(file, p, content), file.Close()); err != nil {
 		return failed(http.StatusInternalServerError, "error writing file: %w", err)
 	}
 	up.written = append(up.written, writtenFile{Name: path.Base(p), Path: p, Type: "file", Metadata: up.metadata})
@@ -200,6 +196,15 @@ func (sb *sandbox) own(p string, u account, metadata map[string]string) {
 			_ = root.Lchown(r, int(u.uid), int(u.uid)) // Only a nicety of what stat shows.
 		}
 	}
+}
+
+// copy writes a file's content and records the file.
+func (p *pendingRecord) copy(to io.Writer, name string, content io.Reader) error {
+	digest := sha256.New()
+	head := &headWriter{limit: 1 << 10}
+	n, err := io.Copy(to, io.TeeReader(content, io.MultiWriter(digest, head)))
+	p.file(FileRecord{Path: name, Size: n, SHA256: hex.EncodeToString(digest.Sum(nil)), Head: string(head.data)})
+	return err
 }
 
 type headWriter struct {

@@ -168,6 +168,14 @@ func (s *sandboxFS) open(p string, flag int, mode fs.FileMode) (*os.File, error)
 	return f, asSeen(err, "open", p)
 }
 
+func (s *sandboxFS) chmod(p string, mode fs.FileMode) error {
+	root, r, err := s.at(p, true)
+	if err != nil {
+		return err
+	}
+	return asSeen(root.Chmod(r, mode), "chmod", p)
+}
+
 // mkdirAll makes the folder p, refusing where a file is in the way.
 func (s *sandboxFS) mkdirAll(p string) error {
 	root, r, err := s.at(p, true)

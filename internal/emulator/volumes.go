@@ -1,20 +1,15 @@
 package emulator
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // volume is a folder that outlives sandboxes.
@@ -24,6 +19,7 @@ type volume struct {
 	VolumeID string `json:"volumeID"`
 	dir      string
 	files    *sandboxFS
+	attrs    *volumeAttrs
 }
 
 type volumeStore struct {
@@ -106,7 +102,7 @@ func (e *Emulator) createVolume(_ *http.Request, body []byte) (int, any, error) 
 	if err != nil {
 		return 0, nil, err
 	}
-	v.files = files
+	v.files, v.attrs = files, newVolumeAttrs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[v.VolumeID] = v
@@ -141,153 +137,4 @@ func (e *Emulator) deleteVolume(r *http.Request, _ []byte) (int, any, error) {
 	delete(e.volumes.all, v.VolumeID)
 	e.volumes.mu.Unlock()
 	return http.StatusNoContent, nil, errors.Join(v.files.close(), os.RemoveAll(v.dir))
-}
-
-// routes adds the content API, whose credential is the volume's own token.
-func (s *volumeStore) routes(mux *http.ServeMux) {
-	for pattern, f := range map[string]func(http.ResponseWriter, *http.Request, *volume, string) error{
-		"PUT /volumecontent/{id}/file":    writeVolumeFile,
-		"GET /volumecontent/{id}/file":    readVolumeFile,
-		"POST /volumecontent/{id}/dir":    makeVolumeDir,
-		"GET /volumecontent/{id}/dir":     listVolumeDir,
-		"GET /volumecontent/{id}/path":    statVolumePath,
-		"PATCH /volumecontent/{id}/path":  statVolumePath,
-		"DELETE /volumecontent/{id}/path": removeVolumePath,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := s.byID(r.PathValue("id"))
-			if err == nil && !equalToken(r.Header.Get("Authorization"), "Bearer "+v.Token) {
-				err = &apiError{http.StatusUnauthorized, "invalid volume token"}
-			}
-			if err == nil {
-				p := path.Clean("/" + r.URL.Query().Get("path"))
-				description, _ := json.Marshal(map[string]string{"path": p}) // Strings always marshal.
-				pendingOf(r.Context()).commit(description)
-				err = f(w, r, v, p)
-			}
-			var refused *apiError
-			switch {
-			case err == nil:
-			case errors.As(err, &refused):
-				writeError(w, refused.Code, refused.Message)
-			case errors.Is(err, fs.ErrNotExist):
-				writeError(w, http.StatusNotFound, "path not found")
-			default:
-				writeError(w, http.StatusInternalServerError, err.Error())
-			}
-		})
-	}
-}
-
-// volumeEntry is one file or folder of a volume.
-type volumeEntry struct {
-	ATime time.Time `json:"atime"`
-	CTime time.Time `json:"ctime"`
-	GID   int       `json:"gid"`
-	Mode  uint32    `json:"mode"`
-	MTime time.Time `json:"mtime"`
-	Name  string    `json:"name"`
-	Path  string    `json:"path"`
-	Size  int64     `json:"size"`
-	Type  string    `json:"type"`
-	UID   int       `json:"uid"`
-}
-
-func (v *volume) entry(p string) (volumeEntry, error) {
-	info, err := v.files.lstat(p)
-	if err != nil {
-		return volumeEntry{}, err
-	}
-	kind := "unknown"
-	switch {
-	case info.Mode().IsRegular():
-		kind = "file"
-	case info.IsDir():
-		kind = "directory"
-	case info.Mode()&fs.ModeSymlink != 0:
-		kind = "symlink"
-	}
-	at := info.ModTime().UTC()
-	return volumeEntry{
-		ATime: at, CTime: at, MTime: at, Mode: uint32(info.Mode().Perm()),
-		Name: path.Base(p), Path: p, Size: info.Size(), Type: kind,
-	}, nil
-}
-
-func answerEntry(w http.ResponseWriter, code int, v *volume, p string) error {
-	entry, err := v.entry(p)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, code, entry)
-	return nil
-}
-
-func writeVolumeFile(w http.ResponseWriter, r *http.Request, v *volume, p string) error {
-	if err := v.files.mkdirAll(path.Dir(p)); err != nil {
-		return err
-	}
-	f, err := v.files.open(p, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r.Body)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return answerEntry(w, http.StatusCreated, v, p)
-}
-
-func readVolumeFile(w http.ResponseWriter, _ *http.Request, v *volume, p string) error {
-	f, err := v.files.open(p, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = io.Copy(w, f) // The client is gone if this fails.
-	return nil
-}
-
-func makeVolumeDir(w http.ResponseWriter, _ *http.Request, v *volume, p string) error {
-	if err := v.files.mkdirAll(p); err != nil {
-		return err
-	}
-	return answerEntry(w, http.StatusCreated, v, p)
-}
-
-func listVolumeDir(w http.ResponseWriter, _ *http.Request, v *volume, p string) error {
-	dir, err := v.files.open(p, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	names, err := dir.ReadDir(-1)
-	_ = dir.Close()
-	if err != nil {
-		return err
-	}
-	sortByName(names)
-	entries := []volumeEntry{}
-	for _, d := range names {
-		if entry, err := v.entry(path.Join(p, d.Name())); err == nil {
-			entries = append(entries, entry)
-		}
-	}
-	writeJSON(w, http.StatusOK, entries)
-	return nil
-}
-
-func statVolumePath(w http.ResponseWriter, _ *http.Request, v *volume, p string) error {
-	return answerEntry(w, http.StatusOK, v, p)
-}
-
-func removeVolumePath(w http.ResponseWriter, _ *http.Request, v *volume, p string) error {
-	if _, err := v.files.lstat(p); err != nil {
-		return err
-	}
-	if err := v.files.removeAll(p); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }

@@ -38,6 +38,7 @@ type call struct {
 	op      operation
 	client  string  // name of the client, or a fingerprint of its key
 	sandbox sandbox // what is known of the target's sandbox
+	volume  volume  // what is known of the volume whose content is meant
 	tokens  tokens  // E2B's own, from the client's sealed ones
 	quiet   bool    // neither told nor recorded: one of many, or a part of another call
 
@@ -160,6 +161,8 @@ func (c *call) identifyClient() *refusal.Refusal {
 		return nil
 	case c.target.Row.Operation == route.TemplateFileUpload:
 		return c.identifyByUploadURL()
+	case c.target.Plane == route.Volume:
+		return c.identifyVolume()
 	case onControlPlane:
 		c.outcome.Sandbox = c.target.Params["sandboxID"]
 		return c.identifyByKey()

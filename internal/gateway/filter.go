@@ -196,11 +196,13 @@ func (c *call) learn(info control.SandboxInfo, status int) {
 	if c.target.Row.Operation == route.SandboxConnect && status == http.StatusOK {
 		sb.started = time.Time{}
 	}
+	sb.volumes, sb.volumesKnown = c.mounted(info)
 	c.g.state.remember(info.ID, sb)
 	if c.target.Row.Operation == route.SandboxFork {
 		c.g.state.processes.copied(info.ID, c.target.Params["sandboxID"])
 	}
 	c.g.state.addSecrets(info.ID, c.secrets)
+	c.g.addVolumeSecrets(sb.volumes, c.secrets)
 	c.countSandbox(info.ID)
 	if c.g.reaps() && !sb.started.IsZero() {
 		c.g.state.lives.add(info.ID, c.owner())

@@ -125,7 +125,10 @@ func (f *forwarder) closeIdle() {
 func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 	c := callFrom(pr.In.Context())
 	base := c.sandboxURL()
-	if c.target.Sandbox == "" {
+	switch {
+	case c.target.Plane == route.Volume:
+		base = c.volumeURL()
+	case c.target.Sandbox == "":
 		base = f.api
 	}
 	u := *base
@@ -151,13 +154,19 @@ func (f *forwarder) rewrite(pr *httputil.ProxyRequest) {
 		}
 	}
 	c.target.SetHeaders(h)
-	if c.target.Sandbox == "" {
+	switch {
+	case c.target.Plane == route.Volume:
+		h.Del("X-Api-Key") // the volume's own token is what counts
+		if c.g.vault() {
+			h.Set("Authorization", "Bearer "+c.tokens.volume.Reveal())
+		}
+	case c.target.Sandbox == "":
 		if key := c.g.cfg.Upstream.APIKey; !key.IsZero() {
 			h.Del("Authorization")
 			h.Del("X-Api-Key")
 			h.Set("X-Api-Key", key.Reveal())
 		}
-	} else {
+	default:
 		h.Del("X-Api-Key") // the data plane takes none; a client's mistake must not reach a sandbox
 		c.setTokens(h)
 	}

@@ -23,7 +23,7 @@ func (c *call) moveSubjects() ([]guard.Subject, *refusal.Refusal) {
 			m.MovedText = &there.text
 		}
 	} else {
-		there.text, there.content = c.g.state.files.lookup(c.target.Sandbox, files.Absolute(from, c.user()))
+		there.text, there.content = c.rememberedFile(files.Absolute(from, c.user()))
 	}
 	subjects, ref := m.Subjects(c.r.Header)
 	if gone := files.Absolute(from, c.user()); plainPlace(gone) && plainPlace(there.path) {
@@ -35,7 +35,7 @@ func (c *call) moveSubjects() ([]guard.Subject, *refusal.Refusal) {
 // fileText is what a file holds, from memory or from the sandbox.
 func (c *call) fileText(name, user string) (string, files.Content) {
 	path := files.Absolute(name, user)
-	if text, content := c.g.state.files.lookup(c.target.Sandbox, path); content != files.Unseen {
+	if text, content := c.rememberedFile(path); content != files.Unseen {
 		return text, content
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), joinTimeout)
@@ -103,7 +103,7 @@ func (c *call) composed(m *files.Compose) (text string, whole bool) {
 	defer cancel()
 	for _, source := range m.Sources {
 		path := files.Absolute(source, m.Username)
-		part, content := c.g.state.files.lookup(c.target.Sandbox, path)
+		part, content := c.rememberedFile(path)
 		if content == files.Text {
 			b.WriteString(part)
 		} else {

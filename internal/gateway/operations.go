@@ -111,7 +111,17 @@ var operations = map[route.Operation]operation{
 	},
 	route.VolumeInfo:   {enforced: "with client keys: the client's own volumes", filtered: "token sealed, domain", open: volumesOpen, narrow: (*call).settleVolume, filter: (*call).learnVolume},
 	route.VolumeDelete: {enforced: "with client keys: the client's own volumes", open: volumesOpen, narrow: (*call).settleVolume},
-	route.VolumeList:   {filtered: "with client keys: the client's own volumes", open: volumesOpen, vaultFilter: (*call).filterVolumes},
+	route.VolumeFileRead: {
+		sees: "path", enforced: "whole files where secrets are hidden", filtered: "secrets in text", open: volumesOpen,
+		subjects: volumeSubjects("read"), enforce: (*call).enforceDownload, filter: (*call).filterDownload,
+	},
+	route.VolumeFileWrite:  {sees: "path, and the text of a file that is code", open: volumesOpen, read: (*call).readVolumeFile},
+	route.VolumeDirList:    {sees: "path", open: volumesOpen, subjects: volumeSubjects("list")},
+	route.VolumeDirMake:    {sees: "path", open: volumesOpen, subjects: volumeSubjects("mkdir")},
+	route.VolumePathInfo:   {sees: "path", open: volumesOpen, subjects: volumeSubjects("list")},
+	route.VolumePathUpdate: {sees: "path", enforced: "mode", open: volumesOpen, read: (*call).readControl, subjects: volumeSubjects("list"), enforce: (*call).enforceControl},
+	route.VolumePathRemove: {sees: "path", open: volumesOpen, subjects: volumeSubjects("remove")},
+	route.VolumeList:       {filtered: "with client keys: the client's own volumes", open: volumesOpen, vaultFilter: (*call).filterVolumes},
 	route.SandboxNetwork: {
 		enforced: "network",
 		read:     (*call).readControl, enforce: (*call).enforceControl,

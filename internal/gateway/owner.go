@@ -170,7 +170,7 @@ func (g *Gateway) askE2B(ctx context.Context, id string) (sandbox, error) {
 		// That a token is missing here, of a paused sandbox perhaps, does not say that
 		// there is none.
 		return sandbox{client: info.Owner, envdToken: redact.NewSecret(info.EnvdToken), envdKnown: info.EnvdToken != "", started: info.StartedAt,
-			domain: g.cfg.Upstream.ownDomain(info.Domain), domainKnown: true}, nil
+			domain: g.cfg.Upstream.ownDomain(info.Domain), domainKnown: true, volumes: info.Volumes, volumesKnown: info.VolumesKnown}, nil
 	}
 	return sandbox{}, errNoSandbox
 }

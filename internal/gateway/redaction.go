@@ -122,6 +122,9 @@ func (c *call) keepSecrets(found []redact.Secret) {
 		c.secrets = append(c.secrets, found...)
 		return
 	}
+	if sb, _ := c.g.state.lookup(sandbox); len(sb.volumes) > 0 {
+		c.g.addVolumeSecrets(sb.volumes, found)
+	}
 	if !c.g.state.addSecrets(sandbox, found) {
 		c.g.log.Warn("a sandbox was given more secrets than e2bguard remembers; those beyond are not hidden in its output",
 			zap.String("request_id", c.id), zap.String("sandbox", sandbox))
@@ -133,20 +136,20 @@ func (c *call) hiding() *redact.Set {
 	if c.g.cfg.Redact == RedactOff {
 		return nil
 	}
-	sandbox := c.outcome.Sandbox
+	wallet := c.wallet()
 	own := c.secrets
-	if sandbox != "" {
-		own = slices.Concat(own, c.g.state.secretsOf(sandbox))
+	if wallet != "" {
+		own = slices.Concat(own, c.g.state.secretsOf(wallet))
 	}
 	if len(own) == 0 {
 		return c.g.secrets
 	}
-	if ready, ok := c.g.state.sets.Get(sandbox); ok && sandbox != "" && ready.by == c.g && ready.count == len(own) {
+	if ready, ok := c.g.state.sets.Get(wallet); ok && wallet != "" && ready.by == c.g && ready.count == len(own) {
 		return ready.set
 	}
 	set := redact.NewSet(c.g.cfg.Redact == RedactAll, slices.Concat(c.g.cfg.secrets(), own)...)
-	if sandbox != "" {
-		c.g.state.sets.Add(sandbox, readySet{c.g, len(own), set})
+	if wallet != "" {
+		c.g.state.sets.Add(wallet, readySet{c.g, len(own), set})
 	}
 	return set
 }

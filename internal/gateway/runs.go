@@ -164,7 +164,7 @@ func (j *join) read(ctx context.Context, wanted []static.Run) {
 				f.text, f.content = j.c.program.file(path)
 				continue
 			}
-			f.text, f.content = j.c.g.state.files.lookup(j.c.target.Sandbox, path)
+			f.text, f.content = j.c.rememberedFile(path)
 			if f.content == files.Unseen && !run.Library && j.c.lookups.Add(1) <= maxLookups {
 				ask = append(ask, path)
 			}

@@ -73,6 +73,9 @@ type sandbox struct {
 	domainKnown bool
 	// started is when it was created or woken; zero if that was not seen.
 	started time.Time
+	// volumes are those mounted in it, as E2B knows them, if volumesKnown.
+	volumes      []string
+	volumesKnown bool
 }
 
 // NewState returns an empty State.
@@ -109,6 +112,9 @@ func (s *State) remember(id string, sb sandbox) {
 		}
 		if sb.started.IsZero() {
 			sb.started = old.started
+		}
+		if !sb.volumesKnown {
+			sb.volumes, sb.volumesKnown = old.volumes, old.volumesKnown
 		}
 	}
 	s.sandboxes.Add(id, sb)

@@ -12,6 +12,7 @@ import (
 	"github.com/e2bguard/e2bguard/internal/body"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/route"
 )
 
 // upload takes one POST /files through read, screen and forward at once, because
@@ -51,9 +52,25 @@ func (u *upload) full() bool {
 
 // readUpload reads and judges all that can be read and judged before forwarding.
 func (c *call) readUpload() *refusal.Refusal {
+	return c.takeUpload(files.NewUpload(c.r, c.uploadBody(), c.uploadOptions()))
+}
+
+// readVolumeFile does the same for a file of a volume.
+func (c *call) readVolumeFile() *refusal.Refusal {
+	return c.takeUpload(files.NewVolumeUpload(c.r, c.target.Params[route.ParamVolume], c.uploadBody(), c.uploadOptions()))
+}
+
+func (c *call) uploadBody() io.Reader {
 	// The stream's answer may come before its end.
 	_ = http.NewResponseController(c.w).EnableFullDuplex()
-	parts, ref := files.NewUpload(c.r, c.g.bodies.Upload(c.w, c.r), files.Options{MaxBytes: c.g.bodies.Config().UploadBytes})
+	return c.g.bodies.Upload(c.w, c.r)
+}
+
+func (c *call) uploadOptions() files.Options {
+	return files.Options{MaxBytes: c.g.bodies.Config().UploadBytes}
+}
+
+func (c *call) takeUpload(parts *files.Upload, ref *refusal.Refusal) *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}

@@ -29,7 +29,7 @@ func (g *Gateway) isClient(name string) bool {
 // tokens are E2B's own tokens for one call, as they were in the client's sealed
 // ones.
 type tokens struct {
-	envd, traffic redact.Secret
+	envd, traffic, volume redact.Secret
 	// hasEnvd says that the client has a sealed one for envd; E2B's may be none.
 	hasEnvd bool
 }

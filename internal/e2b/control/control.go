@@ -40,10 +40,8 @@ type Message interface {
 	// NameVolumes gives each volume that the call makes or mounts the name that E2B
 	// is to know it by.
 	NameVolumes(name func(string) (string, *refusal.Refusal)) *refusal.Refusal
-	// Volumes are the names of the volumes that the call makes or mounts, and
-	// MountPaths where they are mounted.
+	// Volumes are the names of the volumes that the call makes or mounts.
 	Volumes() []string
-	MountPaths() []string
 	// Sandboxes is how many sandboxes the call starts or wakes at most.
 	Sandboxes() int
 	// Terms is what the sandboxes that the call makes must report, after Enforce.
@@ -99,6 +97,7 @@ var specs = map[route.Operation]spec{
 	route.TemplateCreate:    {fields: templateFields, closed: true, names: []string{"name", "alias"}, enforce: (*message).enforceTemplate},
 	route.TemplateBuild:     {fields: buildFields, closed: true, source: "fromTemplate", prepare: (*message).readSteps, subjects: (*message).buildSubjects, enforce: (*message).enforceBuild},
 	route.VolumeCreate:      {fields: []field{{"name", text}}, closed: true, prepare: (*message).readVolume, enforce: (*message).enforceVolume, volumes: func(m *message) []*strictjson.Object { return []*strictjson.Object{m.object} }},
+	route.VolumePathUpdate:  {fields: []field{{"uid", integer}, {"gid", integer}, {"mode", integer}}, closed: true, enforce: (*message).enforceVolumePath},
 	route.TemplateTagAssign: {fields: []field{{"target", text}, {"tags", texts}}, closed: true, names: []string{"target"}, enforce: (*message).enforceTags},
 	route.TemplateTagDelete: {fields: []field{{"name", text}, {"tags", texts}}, closed: true, names: []string{"name"}, enforce: (*message).enforceTags},
 }

@@ -29,6 +29,10 @@ type SandboxInfo struct {
 	// PausesAtEnd says that E2B puts it to sleep at the end of its lifetime, where it
 	// ends others.
 	PausesAtEnd bool
+	// Volumes are the names of the volumes that are mounted, as E2B knows them, if
+	// VolumesKnown; some answers do not say.
+	Volumes      []string
+	VolumesKnown bool
 }
 
 // Answer is what E2B says of sandboxes: of one, or of several.
@@ -179,6 +183,10 @@ func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
 	if lifecycle, ok := value.(*strictjson.Object); ok {
 		atEnd, _ := getText(lifecycle, "onTimeout")
 		info.PausesAtEnd = atEnd == "pause"
+	}
+	for _, mount := range answeredMounts(o, &info.VolumesKnown) {
+		name, _ := getText(mount, "name")
+		info.Volumes = append(info.Volumes, name)
 	}
 	return info, nil
 }

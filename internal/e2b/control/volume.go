@@ -91,6 +91,15 @@ func (m *message) enforceVolume(p policy.Policy) ([]policy.Change, *refusal.Refu
 	return nil, nil
 }
 
+// enforceVolumePath keeps the mode of a file to what its owner and others may do
+// with it.
+func (m *message) enforceVolumePath(policy.Policy) ([]policy.Change, *refusal.Refusal) {
+	if mode, set := getInt(m.object, "mode"); set && !files.PlainMode(mode) {
+		return nil, denied(fmt.Sprintf("the mode %d has more bits than who may read, write and execute a file; send at most 511 (0o777)", mode))
+	}
+	return nil, nil
+}
+
 func (m *message) NameVolumes(name func(string) (string, *refusal.Refusal)) *refusal.Refusal {
 	if m.spec.volumes == nil {
 		return nil
@@ -118,29 +127,31 @@ func (m *message) Volumes() []string {
 	return names
 }
 
-func (m *message) MountPaths() []string {
-	var paths []string
-	for _, mount := range m.mounts() {
-		at, _ := getText(mount, "path")
-		paths = append(paths, at)
-	}
-	return paths
-}
-
 // RenameVolumes gives each mounted volume of the answer the name that its client
 // knows it by.
 func (a *Answer) RenameVolumes(name func(string) string) {
 	for _, o := range a.sandboxes {
-		value, _ := o.Get("volumeMounts")
-		list, _ := value.([]any)
-		for _, e := range list {
-			if mount, ok := e.(*strictjson.Object); ok {
-				if known, ok := getText(mount, "name"); ok {
-					mount.Set("name", name(known))
-				}
+		for _, mount := range answeredMounts(o, new(bool)) {
+			if known, ok := getText(mount, "name"); ok {
+				mount.Set("name", name(known))
 			}
 		}
 	}
+}
+
+// answeredMounts are the mounts that an answer tells of a sandbox; said reports
+// whether it tells of any.
+func answeredMounts(o *strictjson.Object, said *bool) []*strictjson.Object {
+	value, _ := o.Get("volumeMounts")
+	list, ok := value.([]any)
+	*said = ok
+	var mounts []*strictjson.Object
+	for _, e := range list {
+		if mount, ok := e.(*strictjson.Object); ok {
+			mounts = append(mounts, mount)
+		}
+	}
+	return mounts
 }
 
 // Volume is what an answer of E2B says of one volume.

@@ -98,13 +98,13 @@ var volumeRows = []Row{
 	{Control, "GET", "/volumes/{volumeID}", VolumeInfo, Guard, byVolumes},
 	{Control, "DELETE", "/volumes/{volumeID}", VolumeDelete, Guard, byVolumes},
 
-	{Volume, "GET", "/volumecontent/{volumeID}/file", VolumeFileRead, Deny, later},
-	{Volume, "PUT", "/volumecontent/{volumeID}/file", VolumeFileWrite, Deny, later},
-	{Volume, "GET", "/volumecontent/{volumeID}/dir", VolumeDirList, Deny, later},
-	{Volume, "POST", "/volumecontent/{volumeID}/dir", VolumeDirMake, Deny, later},
-	{Volume, "GET", "/volumecontent/{volumeID}/path", VolumePathInfo, Deny, later},
-	{Volume, "PATCH", "/volumecontent/{volumeID}/path", VolumePathUpdate, Deny, later},
-	{Volume, "DELETE", "/volumecontent/{volumeID}/path", VolumePathRemove, Deny, later},
+	{Volume, "GET", "/volumecontent/{volumeID}/file", VolumeFileRead, Guard, byVolumes},
+	{Volume, "PUT", "/volumecontent/{volumeID}/file", VolumeFileWrite, Guard, byVolumes},
+	{Volume, "GET", "/volumecontent/{volumeID}/dir", VolumeDirList, Guard, byVolumes},
+	{Volume, "POST", "/volumecontent/{volumeID}/dir", VolumeDirMake, Guard, byVolumes},
+	{Volume, "GET", "/volumecontent/{volumeID}/path", VolumePathInfo, Guard, byVolumes},
+	{Volume, "PATCH", "/volumecontent/{volumeID}/path", VolumePathUpdate, Guard, byVolumes},
+	{Volume, "DELETE", "/volumecontent/{volumeID}/path", VolumePathRemove, Guard, byVolumes},
 	{Volume, "OPTIONS", "/volumecontent/{path...}", Preflight, Allow, preflight},
 }
 

@@ -241,7 +241,6 @@ func TestWhatThisReleaseKeepsClosedStaysClosed(t *testing.T) {
 	closed := []Operation{
 		EnvdEnvs, EnvdInternal,
 		TemplateCreatePushed, TemplateRebuild, TemplateBuildPushed, TemplateUpdate,
-		VolumeFileRead, VolumeFileWrite, VolumeDirList, VolumeDirMake, VolumePathInfo, VolumePathUpdate, VolumePathRemove,
 		SecretList, SecretInfo, SecretCreate, SecretUpdate, SecretDelete, TeamList,
 		APIKeyList, APIKeyCreate, APIKeyUpdate, APIKeyDelete, AccessTokenCreate, AccessTokenDelete,
 		NodeList, NodeInfo, NodeUpdate, AdminKillSandboxes, AdminCountSandboxes, AdminCancelBuilds, AdminAPIKeyCreate, AdminAPIKeyDelete,

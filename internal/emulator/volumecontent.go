@@ -24,6 +24,7 @@ const (
 	volumeFileMode = 0o666
 	volumeDirMode  = 0o777
 	maxVolumeDepth = 10
+	maxMetadata    = 64 << 10
 )
 
 // volumeAttrs are the owners of files and folders, which an unprivileged emulator
@@ -311,7 +312,7 @@ func (c *volumeCall) statPath() error { return c.answer(http.StatusOK) }
 
 func (c *volumeCall) updatePath() error {
 	var b struct{ UID, GID, Mode *uint32 }
-	body, err := io.ReadAll(c.r.Body)
+	body, err := io.ReadAll(io.LimitReader(c.r.Body, maxMetadata))
 	if err != nil {
 		return err
 	}

@@ -172,6 +172,7 @@ const (
 	EndedIdle      = "upstream_idle"      // E2B fell silent
 	EndedLimit     = "output_limit"       // the output limit ended it
 	EndedWallClock = "wall_clock"         // the wall clock ended it
+	EndedCPU       = "cpu_seconds"        // the limit of CPU time ended it
 	EndedRefused   = "refused"            // refused after it was forwarded, or E2B was not reached: Error has the code
 )
 

@@ -86,7 +86,7 @@ func (in *interpreter) start(c *codeContext) error {
 	if in.closed {
 		return errSandboxEnded
 	}
-	k, err := in.sb.startKernel(c.language, cwd)
+	k, err := in.sb.startKernel(c.id, c.language, cwd)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ var bashKernel string
 // kernelPrograms are the languages there can be a kernel for.
 var kernelPrograms = map[string][]string{
 	"python":     {"python3", "-u", "-c", pythonKernel},
-	"javascript": {"node", "--no-warnings", "-e", nodeKernel},
-	"typescript": {"node", "--no-warnings", "-e", nodeKernel},
+	"javascript": {"node", "--no-warnings", "-e", nodeKernel, "--"},
+	"typescript": {"node", "--no-warnings", "-e", nodeKernel, "--"},
 	"bash":       {"bash", "--norc", "-c", bashKernel},
 }
 
@@ -66,8 +66,9 @@ type kernel struct {
 
 var errNoKernel = errors.New("no such kernel")
 
-// startKernel starts the interpreter for a language.
-func (sb *sandbox) startKernel(language, cwd string) (*kernel, error) {
+// startKernel starts the interpreter for a language. Like one of Jupyter's it is
+// told a file with its connection, by which its process can be known.
+func (sb *sandbox) startKernel(id, language, cwd string) (*kernel, error) {
 	program, ok := kernelPrograms[language]
 	if !ok {
 		return nil, errNoKernel
@@ -75,7 +76,7 @@ func (sb *sandbox) startKernel(language, cwd string) (*kernel, error) {
 	if _, err := exec.LookPath(program[0]); err != nil {
 		return nil, errNoKernel
 	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", wrapper, "--"}, program...)...)
+	cmd := exec.Command("/bin/sh", slices.Concat([]string{"-c", wrapper, "--"}, program, []string{"-f", "/root/.local/share/jupyter/runtime/kernel-" + id + ".json"})...)
 	if err := sb.spawn.prepare(cmd, accounts[defaultUser], cwd, sb.defaultEnv(), false); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,8 @@ type call struct {
 	tree *tree
 	// program is what POST /run is to run.
 	program *program
+	// cpu looks after the CPU time of the interpreter's code; nil without a limit.
+	cpu *cpuWatch
 	// deadline is what a procedure's time limit became.
 	deadline envd.HeaderChanges
 
@@ -285,6 +287,7 @@ func (c *call) close() {
 	if c.stream != nil {
 		c.stream.stop()
 	}
+	c.cpu.stop()
 	c.endTurn(false, !c.forwarded || c.answered > 0 && c.stream == nil)
 	c.clientBody.bound(c)
 	c.freeSlots()

@@ -235,6 +235,7 @@ func (c *call) sawExecution(event interpreter.Event) {
 var endedBy = map[refusal.Code]string{
 	refusal.CodeOutputLimit:  audit.EndedLimit,
 	refusal.CodeWallClock:    audit.EndedWallClock,
+	refusal.CodeCPUTime:      audit.EndedCPU,
 	refusal.CodeUpstreamIdle: audit.EndedIdle,
 }
 

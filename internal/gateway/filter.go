@@ -288,9 +288,15 @@ func (c *call) filterExecution(resp *http.Response) error {
 	leaveUntransformed(resp.Header)
 	silent := newWatchdog(resp.Body, c.g.cfg.IdleTimeout)
 	lim := interpreter.StreamLimits{OutputBytes: c.limits().OutputBytes, ResultBytes: resultBytes, RequestID: c.id}
-	f := interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
+	var f *interpreter.StreamFilter
+	f = interpreter.NewStreamFilter(silent, lim, func(e interpreter.Event) {
 		c.sawExecution(e)
 		switch e.Kind {
+		case interpreter.EventStart:
+			c.watchCPU(func(ref *refusal.Refusal) {
+				f.Cut(ref)
+				c.endCode(endedByCPU)
+			})
 		case interpreter.EventLimit:
 			c.logCut(refusal.CodeOutputLimit)
 			c.endCode(endedByOutputLimit)

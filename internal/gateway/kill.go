@@ -109,12 +109,14 @@ func (c *call) sendKill(ctx context.Context, pid uint32) error {
 	return err
 }
 
+// asRoot is the header by which envd runs a command as root.
+var asRoot = "Basic " + base64.StdEncoding.EncodeToString([]byte("root:"))
+
 // killMarked runs the end of the marked processes in their sandbox: as root, for
 // the command may have become root, or where that is not given, as the client's
 // user.
 func (c *call) killMarked(ctx context.Context, mark int64) error {
-	root := "Basic " + base64.StdEncoding.EncodeToString([]byte("root:"))
-	err := c.runIn(ctx, root, envd.KillTree(mark))
+	_, err := c.runIn(ctx, asRoot, envd.KillTree(mark))
 	var status *envdStatusError
 	if errors.As(err, &status) && (status.status == http.StatusBadGateway || status.status == http.StatusNotFound) {
 		return nil // the sandbox does not run, and nothing in it
@@ -122,18 +124,20 @@ func (c *call) killMarked(ctx context.Context, mark int64) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return c.runIn(ctx, c.r.Header.Get("Authorization"), envd.KillTree(mark))
+	_, err = c.runIn(ctx, c.r.Header.Get("Authorization"), envd.KillTree(mark))
+	return err
 }
 
-// runIn runs a command of the gateway's own in the sandbox and waits for its end.
-func (c *call) runIn(ctx context.Context, user string, start *processpb.StartRequest) error {
+// runIn runs a command of the gateway's own in the sandbox, waits for its end and
+// returns what it printed.
+func (c *call) runIn(ctx context.Context, user string, start *processpb.StartRequest) (stdout []byte, err error) {
 	b, err := envd.StartFrame(start)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.g.fwd.sandbox.JoinPath("/process.Process/Start").String(), bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.sandboxURL().JoinPath("/process.Process/Start").String(), bytes.NewReader(b))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	route.Target{Sandbox: c.target.Sandbox, Port: c.target.Port}.SetHeaders(req.Header)
 	req.Header.Set("Content-Type", "application/connect+json")
@@ -148,11 +152,11 @@ func (c *call) runIn(ctx context.Context, user string, start *processpb.StartReq
 	c.setTokens(req.Header)
 	resp, err := c.g.fwd.data.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("calling envd: %w", err)
+		return nil, fmt.Errorf("calling envd: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return &envdStatusError{status: resp.StatusCode}
+		return nil, &envdStatusError{status: resp.StatusCode}
 	}
 	return envd.ReadRun(resp.Body)
 }

@@ -48,7 +48,7 @@ func (c *call) codeEnded(contextID, language string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.askInterpreter(http.MethodPost, "/execute", string(b))
+	answer, err := c.askInterpreter(c.g.background.ctx, http.MethodPost, "/execute", string(b))
 	if err == nil && !strings.Contains(answer, "end_of_execution") {
 		err = fmt.Errorf("the interpreter answered %.200q", answer)
 	}
@@ -59,7 +59,7 @@ func (c *call) codeEnded(contextID, language string) error {
 // the language.
 func (c *call) restartContext(contextID, language string) error {
 	if contextID == "" {
-		answer, err := c.askInterpreter(http.MethodGet, "/contexts", "")
+		answer, err := c.askInterpreter(c.g.background.ctx, http.MethodGet, "/contexts", "")
 		if err != nil {
 			return err
 		}
@@ -83,16 +83,16 @@ func (c *call) restartContext(contextID, language string) error {
 	if contextID == "" {
 		return fmt.Errorf("there is no context of %s", language)
 	}
-	_, err := c.askInterpreter(http.MethodPost, "/contexts/"+contextID+"/restart", "")
+	_, err := c.askInterpreter(c.g.background.ctx, http.MethodPost, "/contexts/"+contextID+"/restart", "")
 	return err
 }
 
 // askInterpreter makes a call of the gateway's own to the interpreter of this
 // call's sandbox and reads the answer to its end.
-func (c *call) askInterpreter(method, path, body string) (string, error) {
-	ctx, cancel := context.WithTimeout(c.g.background.ctx, killTimeout)
+func (c *call) askInterpreter(ctx context.Context, method, path, body string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, c.g.fwd.sandbox.JoinPath(path).String(), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.sandboxURL().JoinPath(path).String(), strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
 // Code that outlives its interrupt is ended with its context, and what outlives
@@ -56,7 +58,7 @@ func TestCodeThatWillNotEndIsEnded(t *testing.T) {
 			}))
 			defer up.Close()
 			g := newGateway(t, up.URL, vault, func(cfg *Config) {
-				cfg.Policy.Limits.BackgroundWallClock = 50 * time.Millisecond
+				cfg.Policy.Limits = policy.Limits{BackgroundWallClock: 50 * time.Millisecond}
 				cfg.State = NewState()
 				cfg.State.remember("isbx1", sandbox{client: "team-a", envdKnown: true})
 			})

@@ -193,12 +193,14 @@ var operations = map[route.Operation]operation{
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",
-		filtered: "secrets, output limit, result limit, wall clock, silence",
-		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, filter: (*call).filterExecution,
+		enforced: "memory of kernels",
+		filtered: "secrets, output limit, result limit, wall clock, CPU time, silence",
+		read:     (*call).readExecute, subjects: (*call).executeSubjects, enforce: (*call).enforceInterpreter, admit: (*call).limitKernels, filter: (*call).filterExecution,
 	},
 	route.ContextCreate: {
 		sees: "working directory", filtered: "language remembered",
 		read: (*call).readContext, subjects: (*call).contextSubjects, enforce: (*call).enforceInterpreter, filter: (*call).learnContexts,
 	},
-	route.ContextList: {filtered: "languages remembered", filter: (*call).learnContexts},
+	route.ContextList:    {filtered: "languages remembered", filter: (*call).learnContexts},
+	route.ContextRestart: {filtered: "the new kernel's limit set before its first code", filter: (*call).forgetKernel},
 }

@@ -23,6 +23,9 @@ const sandboxesSearched = 10_000
 type State struct {
 	sandboxes *lru.Cache[string, sandbox]
 	contexts  *lru.Cache[contextKey, interpreter.Context]
+	// limited are the contexts whose kernels have their limits, by id or, for the one
+	// that a language has by default, by language.
+	limited *lru.Cache[contextKey, struct{}]
 	// missing holds until when a sandbox is taken for none of this gateway's
 	// without asking E2B again.
 	missing  *lru.Cache[string, time.Time]
@@ -81,7 +84,8 @@ type sandbox struct {
 // NewState returns an empty State.
 func NewState() *State {
 	return &State{
-		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
+		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept),
+		limited: newCache[contextKey, struct{}](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
 		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
 		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(), lives: newLives(),

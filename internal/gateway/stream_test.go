@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/e2bguard/e2bguard/internal/policy"
 )
 
 // A sandbox that dies without a word must not hold its client for ever. See
@@ -42,7 +44,7 @@ func TestSilentUpstreamIsEnded(t *testing.T) {
 				tc.answer(w)
 				<-r.Context().Done()
 				close(gone)
-			}, func(cfg *Config) { cfg.IdleTimeout = 100 * time.Millisecond })
+			}, func(cfg *Config) { cfg.IdleTimeout, cfg.Policy.Limits.MemoryBytes = 100*time.Millisecond, 0 })
 			got := h.do(t, "POST", tc.path, tc.header, strings.NewReader(tc.body))
 			require.Equal(t, 200, got.Status)
 			require.Contains(t, got.Body, tc.want)
@@ -171,7 +173,7 @@ func TestCodeThatRunsTooLongIsEnded(t *testing.T) {
 			_, _ = io.WriteString(w, "{\"type\": \"keepalive\"}\n")
 			_ = http.NewResponseController(w).Flush()
 		}
-	}, func(cfg *Config) { cfg.Policy.Limits.BackgroundWallClock = 100 * time.Millisecond })
+	}, func(cfg *Config) { cfg.Policy.Limits = policy.Limits{BackgroundWallClock: 100 * time.Millisecond} })
 	got := h.do(t, "POST", "/execute", toSandbox("49999", "Content-Type", "application/json"), strings.NewReader(`{"code":"while True: pass"}`))
 	require.Contains(t, got.Body, `"type":"error"`)
 	require.Contains(t, got.Body, "ran for 100ms, the longest it may here")

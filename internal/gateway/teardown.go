@@ -15,6 +15,7 @@ import (
 const (
 	endedByVerify      = "verify"       // it was not what was asked for
 	endedByDomain      = "domain"       // it is where the gateway sends nothing to
+	endedByCPU         = "cpu_seconds"  // code in it would not end at its limit of CPU time
 	endedByWallClock   = "wall_clock"   // what ran in it would not end at its time limit
 	endedByOutputLimit = "output_limit" // what ran in it would not end at its output limit
 	endedByRun         = "run"          // its program has ended, or was not run

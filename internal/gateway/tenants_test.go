@@ -224,7 +224,7 @@ func TestCreateClosesTheSandboxInOneCall(t *testing.T) {
 func TestEnvironmentValuesStayOutOfTheLog(t *testing.T) {
 	const value = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz"
 	g := new(wordGuard)
-	h := newHouse(t, nil, func(cfg *Config) { cfg.Guard = g })
+	h := newHouse(t, nil, func(cfg *Config) { cfg.Guard, cfg.Policy.Limits.MemoryBytes = g, 0 })
 	calls := map[string]struct {
 		path   string
 		header http.Header

@@ -40,7 +40,7 @@ func ShowList(h http.Header, body io.Reader, maxBytes int64, secrets *redact.Set
 	if err != nil {
 		return nil, fmt.Errorf("reading process list: %w", err)
 	}
-	changed := hideKillTree(&list)
+	changed := hideOwnRuns(&list)
 	for _, p := range list.GetProcesses() {
 		changed = Unwrap(p.GetConfig()) || changed
 		changed = hideSecrets(p.GetConfig(), secrets) || changed

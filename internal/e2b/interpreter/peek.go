@@ -14,6 +14,7 @@ type lineKind uint8
 
 const (
 	lineOther lineKind = iota
+	lineStart
 	lineOutput
 	lineResult
 	lineError
@@ -46,6 +47,8 @@ func peekLine(line []byte) (kind lineKind, to relay.Output, text []byte) {
 		return lineResult, 0, line
 	case "error":
 		return lineError, 0, line
+	case "number_of_executions":
+		return lineStart, 0, line
 	case "end_of_execution":
 		return lineEnd, 0, line
 	default:

@@ -18,7 +18,8 @@ type EventKind uint8
 
 // The kinds.
 const (
-	EventError   EventKind = iota + 1 // an error event passed: Name, Value
+	EventStart   EventKind = iota + 1 // number_of_executions passed: the kernel has begun with the code
+	EventError                        // an error event passed: Name, Value
 	EventEnd                          // end_of_execution passed
 	EventLimit                        // a limit was passed; the stream was ended
 	EventAborted                      // the upstream broke off: Err
@@ -221,6 +222,8 @@ func (f *lines) inspect(line []byte) (ok bool, instead []byte) {
 		}
 		_ = json.Unmarshal(line, &e) // A name that cannot be read is "".
 		f.onEvent(Event{Kind: EventError, Name: e.Name, Value: e.Value})
+	case lineStart:
+		f.onEvent(Event{Kind: EventStart})
 	case lineEnd:
 		f.onEvent(Event{Kind: EventEnd})
 		if rest := f.rest(); rest != nil {

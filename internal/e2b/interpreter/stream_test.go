@@ -65,7 +65,7 @@ func TestLinesPassByteForByte(t *testing.T) {
 			out, seen, f, err := run(reader(strings.NewReader(in)), interpreter.StreamLimits{OutputBytes: 1000, ResultBytes: 1000})
 			require.NoError(t, err)
 			assert.Equal(t, in, out)
-			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventError, Name: "NameError", Value: "x"}, {Kind: interpreter.EventEnd}}, seen)
+			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventError, Name: "NameError", Value: "x"}, {Kind: interpreter.EventEnd}}, seen)
 			assert.EqualValues(t, len("hé\n\"\\🚀"), f.OutputBytes())
 		})
 	}

@@ -57,6 +57,7 @@ var codes = map[Code]rendering{
 	CodeUpstreamIdle:  unavailable.statuses(0, http.StatusInternalServerError, 0),
 	CodeOutputLimit:   aborted.statuses(0, 0, http.StatusForbidden),
 	CodeWallClock:     aborted.statuses(0, 0, http.StatusForbidden),
+	CodeCPUTime:       aborted.statuses(0, 0, http.StatusForbidden),
 	CodeShuttingDown:  aborted.statuses(http.StatusTooManyRequests, http.StatusTooManyRequests, 0).after(time.Second),
 	CodeInternalError: internal,
 }
@@ -96,7 +97,7 @@ func (r *Refusal) name() string {
 		return "RateLimitExceeded"
 	case CodeOutputLimit:
 		return "OutputLimitExceeded"
-	case CodeWallClock, CodeDeadline:
+	case CodeWallClock, CodeDeadline, CodeCPUTime:
 		return "TimeLimitExceeded"
 	default:
 		return "GatewayError"

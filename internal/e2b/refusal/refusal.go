@@ -31,6 +31,7 @@ const (
 	CodeUpstream      Code = "upstream"       // E2B could not be reached or broke off
 	CodeOutputLimit   Code = "output_limit"   // the process wrote more than it may
 	CodeWallClock     Code = "wall_clock"     // the process ran longer than it may
+	CodeCPUTime       Code = "cpu_seconds"    // the code used more CPU time than it may
 	CodeUpstreamIdle  Code = "upstream_idle"  // the upstream went silent
 	CodeShuttingDown  Code = "shutting_down"  // the gateway is stopping
 	CodeInternalError Code = "internal_error" // a fault of ours; nothing was forwarded
@@ -88,6 +89,7 @@ var statuses = map[Code]int{
 	CodeUpstream:      http.StatusBadGateway,
 	CodeOutputLimit:   http.StatusForbidden,
 	CodeWallClock:     http.StatusForbidden,
+	CodeCPUTime:       http.StatusForbidden,
 	CodeUpstreamIdle:  http.StatusGatewayTimeout,
 	CodeShuttingDown:  http.StatusServiceUnavailable,
 	CodeInternalError: http.StatusInternalServerError,

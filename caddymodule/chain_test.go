@@ -56,6 +56,10 @@ func TestStreamsPassEncodeAndAccessLog(t *testing.T) {
 			next := make(chan string)
 			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
+				if r.URL.Path != tc.path { // the gateway's own questions
+					http.NotFound(w, r)
+					return
+				}
 				if tc.contentType == "" {
 					w.Header()["Content-Type"] = nil // the interpreter names none
 				} else {

@@ -1,6 +1,7 @@
 package static
 
 import (
+	"path"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -214,6 +215,10 @@ func tunnelsDNS(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	if e.Port.Text == "53" {
+		return looksUpData(e)
+	}
+
 	if !strings.HasPrefix(e.Target.Text, "dns:") {
 		return "", false
 	}
@@ -221,6 +226,20 @@ func tunnelsDNS(f *facts, e *fact) (string, bool) {
 	t := e.Data.Taint & (effect.TaintFile | effect.TaintEnv | effect.TaintEnvAll | effect.TaintSecret | effect.TaintInfo | effect.TaintOutput | effect.TaintDecoded)
 
 	return t.String(), t != 0 && !e.Data.IsUnknown()
+}
+
+// looksUpData is a name that code looks up and that was made of data, below a
+// domain that is not the own network's.
+func looksUpData(e *fact) (string, bool) {
+	t := e.Data.Taint & (effect.TaintFile | effect.TaintEnvAll | effect.TaintSecret | effect.TaintInfo | effect.TaintOutput | effect.TaintDecoded | effect.TaintEncoded)
+	if t == 0 || e.Data.IsUnknown() || e.Data.IsConst() {
+		return "", false
+	}
+
+	after := e.Data.Text[strings.LastIndex(e.Data.Text, effect.HoleText)+len(effect.HoleText):]
+	_, top := path.Split(strings.ReplaceAll(after, ".", "/"))
+
+	return t.String(), strings.Count(after, ".") >= 2 && !oneOf(top, "local", "internal", "lan", "localdomain", "home", "svc", "arpa", "cluster")
 }
 
 // encoded says whether a word looks like base64 or hex rather than language.

@@ -280,28 +280,67 @@ func openMode(mode string) bool {
 	return false
 }
 
-// encryptsFiles pairs a copy under a longer name with the removal of what it is
-// a copy of, over a whole home or system.
+// encryptsFiles finds that the files of a whole home or system are replaced by
+// what nobody can read: in place, or under another name beside which the
+// original goes.
 func encryptsFiles(f *facts) []hit {
 	var out []hit
 
 	f.each(func(w *fact) {
-		crypto := w.Data.Has(effect.TaintRandom|effect.TaintEncoded) || w.Via == "openssl" || w.Via == "gpg"
-		if !w.Data.Has(effect.TaintFile) || !crypto || w.Target.IsConst() || len(out) > 0 {
+		if len(out) > 0 || !unreadable(w) || w.Target.IsConst() && !isGlob(w.path) {
 			return
 		}
 
-		root, _, _ := strings.Cut(w.path, effect.HoleText)
-		if !wideRoot(place.Resolve(root, f.a.cwd)) {
+		root := w.path
+		if i := strings.IndexAny(root, effect.HoleText+"*?["); i >= 0 {
+			root = root[:i]
+		}
+
+		if root = place.Resolve(root, f.a.cwd); !wideRoot(root) && !ownFiles(root) {
 			return
 		}
 
-		f.each(func(d *fact) {
-			if len(out) == 0 && d.path != w.path && strings.HasPrefix(w.path, d.path) {
-				out = append(out, hit{d.Span, root})
+		if w.Data.Taint&effect.TaintFile == 0 {
+			out = append(out, hit{w.Span, show(root)})
+
+			return
+		}
+
+		replaced := func(e *fact, p string) {
+			if len(out) == 0 && strings.HasPrefix(w.path, strings.TrimSuffix(p, "*")) && (p != w.path || e.Kind != effect.Delete) {
+				out = append(out, hit{e.Span, show(root)})
 			}
-		}, effect.Delete)
+		}
+
+		f.each(func(e *fact) {
+			if e.Kind == effect.Read && e.path != w.path {
+				return
+			}
+
+			if e.Kind != effect.Move {
+				replaced(e, e.path)
+			} else if len(e.Args) > 0 {
+				replaced(e, place.Resolve(e.Args[0].Text, f.a.cwd))
+			}
+		}, effect.Delete, effect.Move, effect.Read)
 	}, effect.Write)
 
 	return out
+}
+
+// unreadable says whether what is written cannot be read without a key, or at
+// all.
+func unreadable(w *fact) bool {
+	if w.Data.Has(effect.TaintFile) {
+		return w.Data.Has(effect.TaintRandom|effect.TaintEncoded) || w.Via == "openssl" || w.Via == "gpg"
+	}
+
+	return w.Data.Taint == effect.TaintRandom && w.Flags.Has(effect.FlagLoop)
+}
+
+// ownFiles says whether a folder is one in which people keep files of their own.
+func ownFiles(p string) bool {
+	dir, name := path.Split(p)
+
+	return oneOf(name, "Documents", "Desktop", "Pictures", "Downloads", "Photos", "Music", "Videos") && place.Classify(path.Clean(dir)).Has(place.Tree)
 }

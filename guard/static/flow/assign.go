@@ -44,6 +44,11 @@ func (m *Machine) assignment(n tree.Node) Value {
 		v = m.Operate(n.Op, old, v, n.A)
 	}
 
+	// Of a file's bytes one by one: what holds them is no longer what it was.
+	if n.Op == '^' && v.Kind == Unknown && m.T.At(n.A).Kind == tree.Index && old.Taint.Any(effect.TaintFile) {
+		v.Taint |= effect.TaintEncoded
+	}
+
 	m.bindTo(n.A, v)
 
 	return v

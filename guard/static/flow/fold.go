@@ -205,6 +205,10 @@ func (m *Machine) Operate(op byte, a, b Value, id tree.ID) Value {
 		}
 	}
 
+	if op == '^' && (a.Taint | b.Taint).Any(effect.TaintFile) {
+		return a.Forget().From(b).With(effect.TaintEncoded)
+	}
+
 	if (op == '|' || op == '&' || op == '-') && a.Kind == Array && b.Kind == Array && op == '|' {
 		return m.add(a, b, id)
 	}

@@ -315,6 +315,10 @@ func tells(args []Value, kw []KwArg) bool {
 		if args[i].Taint != 0 || args[i].IsText() && args[i].Text != "" || args[i].Kind == Symbol {
 			return true
 		}
+
+		if o := args[i].Object(); args[i].Kind == Instance && o.Sym != nil && o.Sym.Path && o.Main.Text != "" {
+			return true
+		}
 	}
 
 	for i := range kw {

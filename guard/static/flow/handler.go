@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -127,4 +128,134 @@ func (m *Machine) Extend(s *Sym, name string, v Value) {
 	}
 
 	m.extra[s][name] = v
+}
+
+// CallMethod calls a method of a value by its name.
+func (m *Machine) CallMethod(recv Value, name string, id tree.ID, args ...Value) Value {
+	c := m.newCall()
+	c.ID, c.Recv, c.Name = id, recv, name
+	c.Args = append(c.Args, args...)
+
+	for range args {
+		c.Nodes = append(c.Nodes, 0)
+	}
+
+	v := m.callMethod(c, id)
+	m.freeCall(c)
+
+	return v
+}
+
+// TaintName lets a variable take up the sources of a value.
+func (m *Machine) TaintName(name string, v Value) {
+	for s := m.scope; s != nil; s = s.parent {
+		if old := s.get(name); old != nil {
+			t, origin := v.Sources()
+			old.Taint |= t
+			old.Origin = joinOrigin(old.Origin, origin)
+			m.tainted++
+
+			return
+		}
+	}
+}
+
+// Upload reports that a call to a service's client sends something away: what
+// its arguments hold, the file at the path that is given first or under one of
+// the names, and the files that a list or record names so.
+func (m *Machine) Upload(c *Call, to effect.Value, at int, names ...string) {
+	data := effect.Unknown(0)
+	data.Taint, data.Origin = c.Sources()
+
+	// What the client is told to authenticate with is no content.
+	data.Taint &^= effect.TaintEnv | effect.TaintInput
+
+	file := func(v Value, node tree.ID) {
+		v.Each(func(w Value) {
+			e := m.value(w, node)
+			if w.Kind != Str && (w.Kind != Instance || w.Object().Sym == nil || !w.Object().Sym.Path) || e.Text == "" || len(e.Text) > maxFilePath {
+				return
+			}
+
+			content := m.Content(e)
+			data = data.From(content.Taint, content.Origin)
+		})
+	}
+
+	if at >= 0 && at < len(c.Args) {
+		file(c.Args[at], c.Nodes[at])
+
+		for _, it := range listOf(c.Args[at]) {
+			file(it, 0)
+		}
+	}
+
+	var inside func(v Value, depth int)
+
+	inside = func(v Value, depth int) {
+		t := v.Table()
+		if t == nil || depth == 0 {
+			for _, it := range listOf(v)[:min(len(listOf(v)), maxOptions)] {
+				if depth > 0 {
+					inside(it, depth-1)
+				}
+			}
+
+			return
+		}
+
+		for _, name := range names {
+			if w, ok := t.Values[name]; ok {
+				file(w, 0)
+
+				for _, it := range listOf(w) {
+					file(it, 0)
+				}
+
+				inside(w, depth-1)
+			}
+		}
+	}
+
+	for i := range c.Args {
+		inside(c.Args[i], maxNest)
+	}
+
+	for _, k := range c.Kw {
+		for _, name := range names {
+			if k.Name == name {
+				file(k.Value, k.Node)
+
+				for _, it := range listOf(k.Value) {
+					file(it, 0)
+				}
+			}
+		}
+	}
+
+	if to.Text == "" {
+		to = effect.Value{Text: effect.HoleText, Ref: c.Via()}
+	}
+
+	m.Emit(c, effect.Effect{Kind: effect.Send, Target: to, Data: data})
+}
+
+// maxFilePath is the longest text that is taken for a path.
+const maxFilePath = 4096
+
+func listOf(v Value) []Value {
+	if l := v.List(); v.Kind == Array {
+		return l.Items
+	}
+
+	return nil
+}
+
+// Packed reports that a file or folder is put into an archive.
+func (m *Machine) Packed(c *Call, archive effect.Value, path Value, node tree.ID) {
+	e := m.value(path, node)
+	m.Emit(c, effect.Effect{Kind: effect.Read, Target: e})
+
+	content := m.Content(e)
+	m.Emit(c, effect.Effect{Kind: effect.Write, Target: archive, Data: effect.Unknown(content.Taint).From(0, content.Origin), Flags: effect.FlagAppend})
 }

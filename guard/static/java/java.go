@@ -29,8 +29,12 @@ var language = sync.OnceValue(func() *flow.Language {
 		Methods:     map[string]flow.Handler{},
 	}
 
+	l.Builtins.Def("reference()", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return m.CallMethod(c.Val(1, ""), c.Val(0, "").Text, c.ID, c.Args[min(2, len(c.Args)):]...)
+	})
+
 	for _, define := range []func(*flow.Language){
-		defineText, defineProcesses, defineReflection, defineFiles, defineNetwork, defineSystem,
+		defineText, defineProcesses, defineReflection, defineFiles, defineNetwork, defineSystem, defineUploads,
 	} {
 		define(l)
 	}
@@ -57,7 +61,7 @@ func class(m *flow.Machine, name string) flow.Value {
 }
 
 // attribute finds classes behind their packages: java.lang.Runtime.
-func attribute(m *flow.Machine, recv flow.Value, name string, _ tree.ID) (flow.Value, bool) {
+func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.Value, bool) {
 	if recv.Kind == flow.Unknown && packages[strings.SplitN(recv.Ref, ".", 2)[0]] && name != "" && 'A' <= name[0] && name[0] <= 'Z' {
 		if v := class(m, name); v.Kind == flow.Symbol {
 			return v, true
@@ -66,6 +70,13 @@ func attribute(m *flow.Machine, recv flow.Value, name string, _ tree.ID) (flow.V
 
 	if recv.Kind == flow.Symbol && name == "class" {
 		return recv, true
+	}
+
+	// File::delete is called with what it is a method of.
+	if n := m.T.At(id); n.Kind == tree.Attr && n.Op == ':' {
+		f := flow.Value{Kind: flow.Symbol, X: m.L.Builtins.At("reference()")}
+
+		return flow.Value{Kind: flow.Method, X: &flow.Bound{Callee: &f, Args: []flow.Value{flow.Text(name)}}}, true
 	}
 
 	return flow.Value{}, false

@@ -96,9 +96,6 @@ func defineText(l *flow.Language) {
 	root.Def("URLDecoder.decode", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return m.Decoded(c, "url", c.Val(0, ""), flow.Str)
 	})
-	root.Def("Cipher.getInstance().doFinal", func(m *flow.Machine, c *flow.Call) flow.Value {
-		return c.Result().With(effect.TaintDecoded)
-	})
 	root.Def("Arrays.asList List.of Set.of Stream.of Arrays.stream Collections.singletonList", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		if len(c.Args) == 1 && c.Args[0].Kind == flow.Array {
 			return c.Args[0]
@@ -277,7 +274,13 @@ func defineText(l *flow.Language) {
 
 		return flow.Items(out...)
 	}
-	h["forEach"], h["map"], h["filter"], h["mapToObj"] = each, each, each, each
+	h["forEach"], h["map"], h["mapToObj"], h["flatMap"], h["forEachOrdered"] = each, each, each, each, each
+	some := func(m *flow.Machine, c *flow.Call) flow.Value {
+		each(m, c)
+
+		return c.Recv
+	}
+	h["filter"], h["peek"], h["takeWhile"], h["dropWhile"] = some, some, some, some
 	h["stream"], h["sorted"], h["collect"], h["toList"], h["parallel"] = self, self, self, self, self
 	h["toArray"], h["lines"] = self, self
 

@@ -43,10 +43,10 @@ func defineFiles(l *flow.Language) {
 		e := m.ValueOf(text(v), c.Node(0, ""))
 		m.Emit(c, effect.Effect{Kind: effect.Read, Target: e})
 
-		return stream(m, flow.Tainted(effect.TaintFile, e.Text))
+		return stream(m, m.Content(e))
 	}
 	root.Def("Files.readAllBytes Files.readString Files.readAllLines Files.lines Files.newInputStream Files.newBufferedReader "+
-		"FileInputStream FileReader RandomAccessFile FileUtils.readFileToString FileUtils.readFileToByteArray", read)
+		"FileInputStream FileReader FileUtils.readFileToString FileUtils.readFileToByteArray", read)
 	root.Def("Scanner BufferedReader InputStreamReader BufferedInputStream DataInputStream ObjectInputStream XMLDecoder", func(m *flow.Machine, c *flow.Call) flow.Value {
 		v := c.Val(0, "")
 		if o := v.Object(); v.Kind == flow.Instance && o.Sym != nil && o.Sym.Path && c.Sym.Name == "Scanner" {
@@ -101,6 +101,25 @@ func defineFiles(l *flow.Language) {
 	})
 	root.Def("BufferedWriter OutputStreamWriter BufferedOutputStream DataOutputStream ObjectOutputStream", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "")
+	})
+	root.Def("RandomAccessFile FileChannel.open Files.newByteChannel", func(m *flow.Machine, c *flow.Call) flow.Value {
+		mode := c.Val(1, "").Text
+		for i := range c.Nodes[min(1, len(c.Nodes)):] {
+			mode += m.Source(c.Nodes[i+1])
+		}
+
+		if !strings.Contains(mode, "w") && !strings.Contains(mode, "WRITE") {
+			return read(m, c)
+		}
+
+		return flow.New(writer, text(c.Val(0, "")))
+	})
+	writer.Def("writeInt writeByte writeUTF writeLong setLength seek", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if c.Sym.Short() != "seek" {
+			m.Emit(c, effect.Effect{Kind: effect.Write, Target: c.Recv.Object().Main.Value(), Data: m.Value(c, 0, "")})
+		}
+
+		return c.Recv
 	})
 	writer.Def("write println print append printf writeBytes", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Write, Target: c.Recv.Object().Main.Value(), Data: m.Value(c, 0, "")})
@@ -226,7 +245,31 @@ func defineFiles(l *flow.Language) {
 
 		return flow.Value{}
 	})
-	root.Def("Files.walk Files.list Files.walkFileTree Files.newDirectoryStream", func(m *flow.Machine, c *flow.Call) flow.Value {
+	root.Def("Files.walkFileTree", func(m *flow.Machine, c *flow.Call) flow.Value {
+		visitor := c.Args[max(len(c.Args)-1, 0):]
+		if len(visitor) == 0 {
+			return flow.Value{}
+		}
+
+		dir := c.Val(0, "")
+		file := m.JoinPath(dir, flow.Text("*"))
+
+		return m.InLoop(func() flow.Value {
+			for _, name := range []string{"preVisitDirectory", "visitFile", "postVisitDirectory"} {
+				at := dir
+				if name == "visitFile" {
+					at = file
+				}
+
+				if f := m.Attribute(visitor[0], name, c.ID); f.Callable() {
+					m.CallValue(f, c.ID, at)
+				}
+			}
+
+			return flow.Value{}
+		})
+	})
+	root.Def("Files.walk Files.list Files.newDirectoryStream Files.find FileUtils.listFiles FileUtils.iterateFiles", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return flow.Items(m.JoinPath(c.Val(0, ""), flow.Text("*")))
 	})
 }
@@ -390,12 +433,12 @@ func defineNetwork(l *flow.Language) {
 	request.Def("GET header headers timeout build version addHeader get", self)
 	root.Def("Request.Builder", func(_ *flow.Machine, _ *flow.Call) flow.Value { return flow.New(request, flow.Value{}) })
 	root.Def("HttpRequest.BodyPublishers.ofString HttpRequest.BodyPublishers.ofByteArray BodyPublishers.ofString BodyPublishers.ofByteArray "+
-		"RequestBody.create", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
+		"HttpRequest.BodyPublishers.ofInputStream BodyPublishers.ofInputStream", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
 	root.Def("HttpRequest.BodyPublishers.ofFile BodyPublishers.ofFile", func(m *flow.Machine, c *flow.Call) flow.Value {
 		e := text(c.Val(0, "")).Value()
 		m.Emit(c, effect.Effect{Kind: effect.Read, Target: e})
 
-		return flow.Tainted(effect.TaintFile, e.Text)
+		return m.Content(e)
 	})
 
 	disk := root.At("disk()")

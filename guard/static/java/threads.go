@@ -32,6 +32,10 @@ func defineThreads(l *flow.Language) {
 
 	for _, name := range []string{"submit", "execute", "invokeAll"} {
 		h[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
+			if o := c.Val(0, "").Object(); o != nil && o.Sym == root.At("request()") {
+				return h["send"](m, c)
+			}
+
 			if c.Val(0, "").First().Callable() && m.Endless() {
 				m.Emit(c, effect.Effect{Kind: effect.Spawn, Target: effect.Const("task")})
 			}

@@ -261,14 +261,7 @@ func defineFiles(l *flow.Language) {
 
 // fileContent is what a file holds.
 func fileContent(m *flow.Machine, c *flow.Call) flow.Value {
-	path := m.Value(c, 0, "")
-
-	origin := path.Text
-	if path.IsUnknown() {
-		origin = path.Ref
-	}
-
-	return flow.Tainted(effect.TaintFile, origin)
+	return m.Content(m.Value(c, 0, ""))
 }
 
 // defineDatabases defines statements, which are code of their own.

@@ -36,7 +36,7 @@ var language = sync.OnceValue(func() *flow.Language {
 	}
 
 	for _, define := range []func(*flow.Language){
-		defineNames, defineText, defineProcesses, defineFiles, defineNetwork, defineRuntimes, defineStreams,
+		defineNames, defineText, defineProcesses, defineFiles, defineNetwork, defineUploads, defineRuntimes, defineStreams,
 	} {
 		define(l)
 	}

@@ -312,11 +312,6 @@ func defineHTTP(l *flow.Language) {
 		return flow.Tainted(effect.TaintSecret, "browser storage")
 	})
 
-	root.Def("nodemailer.createTransport().sendMail", func(m *flow.Machine, c *flow.Call) flow.Value {
-		m.Emit(c, effect.Effect{Kind: effect.Send, Target: effect.Value{Text: effect.HoleText, Ref: "mail"}, Data: m.Value(c, 0, "")})
-
-		return flow.Value{}
-	})
 	root.Def("ssh2.Client().exec node-ssh.NodeSSH().execCommand", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{
 			Kind: effect.Exec, Target: effect.Const("ssh"), Args: []effect.Value{effect.Unknown(0), m.Value(c, 0, "")},

@@ -91,7 +91,7 @@ func byHome(p string) Class {
 	}
 
 	switch rest {
-	case ".aws", ".docker", ".kube", ".config", ".local", ".config/*", ".aws/config":
+	case ".aws", ".docker", ".kube", ".config", ".local", ".config/*", ".aws/config", ".npmrc", ".Renviron", ".yarnrc.yml", ".m2/settings.xml", ".gradle/gradle.properties":
 		c |= Private
 	case ".bashrc", ".profile", ".bash_profile", ".zshrc":
 		c |= Vital

@@ -113,37 +113,6 @@ func defineClients(l *flow.Language) {
 		return flow.New(m.L.Root.At("sftp()"), flow.Value{Ref: "sftp"})
 	})
 
-	upload := func(m *flow.Machine, c *flow.Call) flow.Value {
-		path := m.Value(c, 0, "localpath")
-		if path.Text == "" && len(c.Kw) > 0 {
-			path = c.Kw[0].Value.Value()
-		}
-
-		m.Emit(c, effect.Effect{Kind: effect.Read, Target: path})
-
-		data := effect.Unknown(effect.TaintFile)
-		data.Origin = path.Text
-		to := effect.Value{Text: effect.HoleText, Ref: c.Via()}
-
-		if o := c.Recv.Object(); o != nil {
-			to = o.Main.Value()
-		}
-
-		m.Emit(c, effect.Effect{Kind: effect.Send, Target: to, Data: data})
-
-		return flow.Value{}
-	}
-	root.Def("sftp().put boto3.client().upload_file boto3.resource().upload_file google.cloud.storage.Blob().upload_from_filename "+
-		"huggingface_hub.upload_file", upload)
-	root.Def("boto3.client().put_object boto3.client().upload_fileobj boto3.client().send_message", func(m *flow.Machine, c *flow.Call) flow.Value {
-		t, origin := c.Sources()
-		m.Emit(c, effect.Effect{
-			Kind: effect.Send, Target: effect.Value{Text: effect.HoleText, Ref: "boto3"},
-			Data: effect.Value{Text: effect.HoleText, Taint: t, Origin: origin},
-		})
-
-		return flow.Value{}
-	})
 	root.Def("boto3.client boto3.resource boto3.Session().client", func(m *flow.Machine, _ *flow.Call) flow.Value {
 		return flow.New(m.L.Root.At("boto3.client()"), flow.Value{Ref: "boto3"})
 	})

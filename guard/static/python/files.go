@@ -13,8 +13,8 @@ func defineFiles(l *flow.Language) {
 	root := l.Root
 
 	l.Builtins.Def("open file", open)
-	root.Def("io.open codecs.open gzip.open bz2.open lzma.open os.fdopen tarfile.open zipfile.ZipFile aiofiles.open "+
-		"tempfile.open io.FileIO mmap.open wave.open tokenize.open pyfakefs.open tarfile.TarFile.open "+
+	root.Def("io.open codecs.open gzip.open bz2.open lzma.open os.fdopen aiofiles.open "+
+		"tempfile.open io.FileIO mmap.open wave.open tokenize.open pyfakefs.open "+
 		"fileinput.input linecache.getlines linecache.getline pandas.read_csv pandas.read_json pandas.read_excel "+
 		"pandas.read_pickle pandas.read_table numpy.loadtxt numpy.genfromtxt numpy.fromfile dotenv.dotenv_values "+
 		"dotenv.load_dotenv sqlite3.connect PIL.Image.open h5py.File", open)
@@ -90,11 +90,6 @@ func defineFiles(l *flow.Language) {
 		m.Emit(c, effect.Effect{Kind: effect.Write, Target: m.Value(c, 0, "path"), Flags: effect.FlagTruncate})
 
 		return flow.Value{}
-	})
-	root.Def("shutil.make_archive", func(m *flow.Machine, c *flow.Call) flow.Value {
-		m.Emit(c, effect.Effect{Kind: effect.Read, Target: m.Value(c, 2, "root_dir"), Flags: effect.FlagRecursive})
-
-		return flow.Tainted(effect.TaintFile, c.Val(2, "root_dir").Value().Text)
 	})
 	root.Def("os.mkfifo os.mknod", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Write, Target: m.Value(c, 0, "path")})

@@ -40,7 +40,7 @@ var language = sync.OnceValue(func() *flow.Language {
 
 	for _, define := range []func(*flow.Language){
 		defineNames, defineText, defineDecoders, defineProcesses, defineFiles, defineSystem, defineNetwork,
-		defineClients, defineCapture, defineStored,
+		defineClients, defineCapture, defineStored, defineUploads,
 	} {
 		define(l)
 	}

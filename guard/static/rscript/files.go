@@ -237,6 +237,10 @@ func defineFiles(b *flow.Sym) {
 func defineNetwork(b *flow.Sym) {
 	b.DefNamed("download.file curl_download download", func(m *flow.Machine, c *flow.Call) flow.Value {
 		url := m.Value(c, 0, "url")
+		if url.Taint != 0 && !url.IsUnknown() {
+			m.Emit(c, effect.Effect{Kind: effect.Send, Target: url, Data: url})
+		}
+
 		m.Emit(c, effect.Effect{Kind: effect.Receive, Target: url})
 
 		data := effect.Unknown(effect.TaintDownload)
@@ -245,6 +249,41 @@ func defineNetwork(b *flow.Sym) {
 
 		return flow.Value{}
 	})
+	file := func(m *flow.Machine, c *flow.Call) flow.Value {
+		e := m.Value(c, 0, "path")
+		m.Emit(c, effect.Effect{Kind: effect.Read, Target: e})
+
+		return m.Content(e).Forget()
+	}
+	b.DefNamed("upload_file form_file fileUpload curl_file", file)
+	b.DefNamed("ftpUpload curl_upload put_object s3write_using send.mail drive_upload drop_upload gmail_send gcs_upload slackr_upload upload_blob storage_upload", func(m *flow.Machine, c *flow.Call) flow.Value {
+		to := effect.Value{}
+		if c.Sym.Name == "ftpUpload" || c.Sym.Name == "curl_upload" {
+			to = m.Value(c, 1, "to")
+		}
+
+		m.Upload(c, to, 0, "file", "what", "attach.files", "media", "attachments", "path", "src")
+
+		return flow.Value{}
+	})
+	b.DefNamed("handle_setform handle_setopt", func(m *flow.Machine, c *flow.Call) flow.Value {
+		t, origin := c.Sources()
+		if t != 0 {
+			m.Emit(c, effect.Effect{Kind: effect.Send, Target: effect.Value{Text: effect.HoleText, Ref: "handle"}, Data: effect.Unknown(t).From(0, origin)})
+		}
+
+		return flow.Value{}
+	})
+	b.DefNamed("zip tar zipr zip_append utils::zip", func(m *flow.Machine, c *flow.Call) flow.Value {
+		for _, it := range items(c.Val(1, "files")) {
+			m.Packed(c, m.Value(c, 0, "zipfile"), it, 0)
+		}
+
+		return flow.Value{}
+	})
+	b.DefNamed("aes_cbc_encrypt aes_ctr_encrypt aes_gcm_encrypt data_encrypt simple_encrypt auth_encrypt encrypt encrypt_data encrypt_envelope rsa_encrypt",
+		func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Result().With(effect.TaintEncoded) })
+
 	disk := &flow.Sym{Name: "disk()"}
 
 	b.DefNamed("write_disk", func(_ *flow.Machine, c *flow.Call) flow.Value { return flow.New(disk, c.Val(0, "path")) })
@@ -308,6 +347,12 @@ func defineNetwork(b *flow.Sym) {
 			}
 
 			data.Taint, data.Origin = rest.Sources()
+
+			if c.Sym.Name == "req_body_file" {
+				content := m.Content(m.Value(c, 1, "path"))
+				data = data.From(content.Taint, content.Origin)
+			}
+
 			m.Emit(c, effect.Effect{Kind: effect.Send, Target: o.Main.Value(), Data: data})
 		}
 

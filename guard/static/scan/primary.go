@@ -203,20 +203,13 @@ func (p *parser) newExpr() tree.ID {
 		n.B = p.list(")")
 
 		if p.is("{") {
-			// An anonymous class: its methods may be called by anyone.
-			c := tree.Node{Kind: tree.Class, Start: n.Start, End: n.Start, A: 0}
+			// An anonymous class, and an object of it.
+			c := tree.Node{Kind: tree.Class, Start: n.Start, End: n.Start, A: callee}
 			c.B = p.members("")
-			body := p.t.Add(c)
+			n.A = p.t.Add(c)
 			n.End = uint32(p.start)
-			call := p.t.Add(n)
-			p.t.At(body).Next = 0
 
-			var l tree.List
-
-			l.Push(p.t, body)
-			l.Push(p.t, call)
-
-			return p.t.Add(tree.Node{Kind: tree.Seq, Op: ',', Start: n.Start, End: n.End, A: l.First})
+			return p.t.Add(n)
 		}
 	case p.is("["):
 		// new byte[n], new String[] {...}.
@@ -442,6 +435,8 @@ func (p *parser) suffix(x tree.ID) tree.ID {
 
 		switch {
 		case p.d == Java && (p.is(".") || p.is("::")), p.d == R && (p.is("$") || p.is("@")):
+			reference := p.is("::")
+
 			p.next()
 			p.angles()
 
@@ -450,6 +445,10 @@ func (p *parser) suffix(x tree.ID) tree.ID {
 				a := p.named(tree.Attr)
 				p.t.At(a).A = x
 				x = a
+
+				if reference {
+					p.t.At(a).Op = ':'
+				}
 
 				p.next()
 			case p.tok == tokString:

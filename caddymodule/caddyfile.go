@@ -82,6 +82,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			memory      <size>|off
 //			output      <size>
 //		}]
+//		guard_api
 //		audit <path> [{
 //			durability sync|async
 //			on_failure block|allow
@@ -103,7 +104,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := parseBlock(d, "e2b_guard", options(h)); err != nil {
 		return err
 	}
-	return at(d, errors.Join(h.checkVault(), h.checkShare(), h.checkRun()))
+	return at(d, errors.Join(h.checkVault(), h.checkShare(), h.checkRun(), h.checkGuardAPI()))
 }
 
 // option is one line of a block: what it is called, how it is read, and what
@@ -146,9 +147,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 	if name == "{" {
 		return d.Errf("unexpected block in %s: the option before it takes none", where)
 	}
-	if hint, ok := notBuilt[name]; ok && where == "e2b_guard" {
-		return d.Errf("%s is not built yet, and nothing is accepted and ignored: %s", name, hint)
-	}
 	names := make([]string, 0, len(opts))
 	for _, o := range opts {
 		names = append(names, o.name)
@@ -157,11 +155,6 @@ func unknownOption(d *caddyfile.Dispenser, where, name string, opts []option) er
 		return d.Errf("unknown option %s in %s; did you mean %s?", name, where, near)
 	}
 	return d.Errf("unknown option %s in %s; the options are %s", name, where, strings.Join(names, ", "))
-}
-
-// notBuilt lists options of later releases and what to do without them.
-var notBuilt = map[string]string{
-	"guard_api": "ask the guard with `e2bguard check`; remove the line",
 }
 
 // one reads the option's only value.

@@ -60,6 +60,8 @@ func options(h *Handler) []option {
 		{name: "buffer", syntax: "{ … }", set: h.parseBuffer, doc: "Bounds for what is read from clients.", block: bufferOptions(new(Buffer))},
 		{name: "run", syntax: "[{ … }]", set: h.parseRun, fallback: off, block: runOptions(new(Run)),
 			doc: "`POST /run` runs a program of a client with a key in a sandbox of its own, which is destroyed whatever comes of it."},
+		{name: "guard_api", syntax: "", set: present(&h.GuardAPI), fallback: off,
+			doc: "`POST /api/guard` answers clients with a key that ask for a verdict and run nothing, as the Superagent Guard API does."},
 		{name: "audit", syntax: "PATH [{ … }]", set: h.parseAudit, fallback: "none: lines of Caddy's log, best effort", block: auditOptions(new(Audit)),
 			doc: "A record of each guarded call, on disk before the call is forwarded, in a chain that shows tampering. One file for each process. Placeholders allowed."},
 	}

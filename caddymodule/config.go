@@ -154,6 +154,7 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	note(oneOf("volumes", h.Volumes, volumesGuard, volumesDeny))
 	cfg.Policy.Volumes.Open = h.Volumes == volumesGuard || h.Volumes == "" && (len(cfg.Clients) > 0 || cfg.PublicDomain != "")
+	cfg.GuardAPI = h.GuardAPI
 	cfg.Run, err = h.Run.config(cfg.Policy)
 	note(err)
 	cfg.Body, err = h.Buffer.config(repl)

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,4 +100,12 @@ func chain(mods []any, settings GuardSettings, cfg gateway.Config) (guard.Guard,
 func policyDigest(profile string, cfg gateway.Config) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v %+v", profile, cfg.Mode, cfg.Policy))
 	return hex.EncodeToString(sum[:])
+}
+
+// checkGuardAPI refuses verdicts for whoever comes.
+func (h *Handler) checkGuardAPI() error {
+	if h.GuardAPI && len(h.Clients) == 0 {
+		return errors.New("guard_api needs client keys, for whoever has texts judged must be known: add a line such as `client team-a {env.TEAM_A_KEY}`")
+	}
+	return nil
 }

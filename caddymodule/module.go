@@ -140,6 +140,10 @@ type Handler struct {
 	// needs clients. Default: closed.
 	Run *Run `json:"run,omitempty"`
 
+	// GuardAPI opens POST /api/guard, which judges what a client asks about and runs
+	// nothing, as the Superagent Guard API does. It needs clients. Default: closed.
+	GuardAPI bool `json:"guard_api,omitempty"`
+
 	// Audit keeps a record of every guarded call. Default: none but the lines of
 	// the logger http.handlers.e2b_guard.
 	Audit *Audit `json:"audit,omitempty"`

@@ -24,6 +24,9 @@ func (c *call) answerPreflight() {
 	h.Set("Access-Control-Allow-Origin", anyOrigin)
 	h.Set("Access-Control-Allow-Methods", preflightMethods)
 	h.Set("Access-Control-Allow-Headers", preflightHeaders)
+	if c.target.Plane == route.Own {
+		h.Set("Access-Control-Allow-Headers", preflightHeaders+",X-Superagent-Api-Key")
+	}
 	h.Set("Access-Control-Max-Age", preflightSeconds)
 	c.w.WriteHeader(http.StatusNoContent)
 }

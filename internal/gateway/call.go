@@ -269,6 +269,9 @@ func (c *call) refuse(ref *refusal.Refusal) {
 	}
 	c.clientBody.leave(c)
 	c.letPagesRead()
+	if ref.Status == http.StatusMethodNotAllowed {
+		c.w.Header().Set("Allow", ownMethods)
+	}
 	form := refusal.FormFor(string(c.target.Plane), path, c.r.Header)
 	if m, ok := c.msg.(*mcp.Body); ok && path == mcp.Path {
 		form.IDs, form.Batch = m.Calls()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/e2bguard/e2bguard/guard"
@@ -24,40 +25,38 @@ func (c *call) answerGuard() *refusal.Refusal {
 	if ref != nil {
 		return ref
 	}
-	block := c.review(subjects)
-	for _, s := range c.rulings {
-		if d := s.ruling.Verdict.Decision; d != guard.Block && d != guard.Pass {
-			return refuseVerdictless(s.ruling)
+	ref = c.review(subjects)
+	var blocked, unjudged *guard.Ruling
+	for i := range c.rulings {
+		r := &c.rulings[i].ruling
+		switch d := r.Verdict.Decision; {
+		case d == guard.Block && !r.Allow:
+			blocked = cmp.Or(blocked, r)
+		case d != guard.Block && d != guard.Pass:
+			unjudged = cmp.Or(unjudged, r)
 		}
 	}
 	answer := guardapi.Answer{ID: c.id}
 	switch {
-	case block == nil:
+	case blocked != nil: // half an answer that says no is one
+		c.recordBlock(refuseRuling(*blocked))
+		answer.Block = true
+		answer.Reasoning = c.g.shown(cmp.Or(blocked.Verdict.Reasoning, blocked.Reason))
+		for _, s := range c.rulings {
+			answer.Violations = append(answer.Violations, s.ruling.Verdict.Violations...)
+		}
+	case unjudged != nil:
+		return refuseVerdictless(*unjudged)
+	case ref != nil:
+		return ref
+	default:
 		if ref := c.record(); ref != nil {
 			return ref
 		}
 		answer.Reasoning = c.reasoning()
-	case block.Code != refusal.CodePolicy:
-		return block
-	default:
-		c.recordBlock(block)
-		answer.Block, answer.Reasoning = true, c.g.shown(block.Reason)
-		for _, s := range c.rulings {
-			answer.Violations = append(answer.Violations, s.ruling.Verdict.Violations...)
-		}
 	}
 	c.answerJSON(http.StatusOK, answer.Encode(request))
 	return nil
-}
-
-// reasoning is why the text passed.
-func (c *call) reasoning() string {
-	for _, s := range c.rulings {
-		if s.ruling.WouldBlock {
-			return c.g.shown("Passed in shadow mode. " + s.ruling.Reason)
-		}
-	}
-	return c.g.shown(c.rulings[0].ruling.Verdict.Reasoning)
 }
 
 // verdictless are the statuses of an answer without a verdict, by its cause. What

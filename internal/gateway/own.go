@@ -33,6 +33,9 @@ func operationOf(name route.Operation) operation {
 	}
 }
 
+// ownMethods are what all of the gateway's own endpoints take.
+const ownMethods = "POST, OPTIONS"
+
 // opens returns the check that the configuration has an endpoint's option.
 func opens(option string, has func(Config) bool) func(Config) *refusal.Refusal {
 	return func(cfg Config) *refusal.Refusal {
@@ -90,4 +93,14 @@ func (c *call) answerHead(status int, contentType string) {
 		leaveUntransformed(h)
 	}
 	c.w.WriteHeader(status)
+}
+
+// reasoning is why what was judged passed.
+func (c *call) reasoning() string {
+	for _, s := range c.rulings {
+		if s.ruling.WouldBlock {
+			return c.g.shown("Passed, because this gateway is in shadow mode. " + s.ruling.Reason)
+		}
+	}
+	return c.g.shown(c.rulings[0].ruling.Verdict.Reasoning)
 }

@@ -6,6 +6,7 @@ import { git } from './git.mjs'
 import { lifecycle } from './lifecycle.mjs'
 import { refused } from './refused.mjs'
 import { signed } from './signed.mjs'
+import { volumes } from './volumes.mjs'
 
 /** The packages under test, by the name a test gives them. */
 export const sdks = {
@@ -14,4 +15,4 @@ export const sdks = {
   'code-interpreter': '@e2b/code-interpreter',
 }
 
-export const groups = { commands, files, git, lifecycle, code, signed, refused }
+export const groups = { commands, files, git, lifecycle, code, signed, refused, volumes }

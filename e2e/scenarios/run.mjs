@@ -6,7 +6,9 @@
 import { groups, sdks } from './index.mjs'
 
 const request = JSON.parse(process.argv[2])
-const { Sandbox } = await import(sdks[request.sdk])
+// In URL form the SDKs are told of volumes by this variable only.
+if (request.options.sandboxUrl) process.env.E2B_VOLUME_API_URL = request.options.apiUrl
+const { Sandbox, Volume } = await import(sdks[request.sdk])
 
 /** Takes what differs from run to run out of a value. */
 function normalise(value, sandboxId) {
@@ -18,7 +20,7 @@ async function outcome(scenario) {
   let sandbox
   try {
     sandbox = await Sandbox.create({ ...request.options, ...create })
-    return { value: normalise(await run(sandbox, { Sandbox, options: request.options }), sandbox.sandboxId) }
+    return { value: normalise(await run(sandbox, { Sandbox, Volume, options: request.options }), sandbox.sandboxId) }
   } catch (error) {
     return { error: `${error.name}: ${error.message}`, stack: error.stack, cause: String(error.cause), sandbox: sandbox?.sandboxId }
   } finally {

@@ -7,7 +7,7 @@ import { startGateway } from '../harness/gateway.mjs'
 import { runScenarios } from '../harness/scenario.mjs'
 import { apiKey, assertRefusal, clientKey, urlForm } from '../harness/sdk.mjs'
 
-const all = ['commands', 'files', 'git', 'lifecycle']
+const all = ['commands', 'files', 'git', 'lifecycle', 'volumes']
 
 let emulator
 before(async () => { emulator = await startEmulator() })
@@ -46,7 +46,7 @@ function direct(sdk, groups) {
 const vault = { apiKey, options: `client team-a ${clientKey}` }
 
 const cases = [
-  { form: 'URL form, clients bring their own key', settings: {}, key: apiKey },
+  { form: 'URL form, clients bring their own key', settings: { options: 'volumes guard' }, key: apiKey },
   { form: 'URL form, the gateway holds the key', settings: vault, key: clientKey },
   { form: 'domain form over TLS, clients bring their own key', settings: { tls: true, options: 'public_domain DOMAIN' }, key: apiKey },
   { form: 'domain form over TLS, the gateway holds the key', settings: { tls: true, ...vault, options: `${vault.options}\npublic_domain DOMAIN` }, key: clientKey },

@@ -64,6 +64,7 @@ bench: build ## Compare with plain Caddy: latency, throughput, memory; time the 
 .PHONY: golden
 golden: ## Rewrite golden files and generated docs after an intended change
 	go test ./caddymodule -run 'Golden|Generated' -update
+	go test ./internal/gateway -run TestMatrix -update
 
 .PHONY: cross
 cross: ## Compile for every supported platform

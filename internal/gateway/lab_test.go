@@ -42,6 +42,7 @@ type lab struct {
 	h2c, h2        *http.Transport
 	sandbox, token string
 	pid            uint32 // of the shell that takes input
+	template       string // the path that builds one
 }
 
 const labKey = "e2b_cc"
@@ -89,6 +90,16 @@ func newLab(t *testing.T, edits ...func(*Config)) *lab {
 	require.NoError(t, json.Unmarshal([]byte(created.Body), &sb))
 	l.sandbox, l.token = sb.SandboxID, sb.EnvdAccessToken
 	return l
+}
+
+// newTemplate begins a template and returns the path that builds it.
+func (l *lab) newTemplate(t *testing.T) string {
+	t.Helper()
+	created := l.send(t, wire{target: "/v3/templates", headers: []string{"X-API-KEY", labKey, "Content-Type", "application/json"}, body: `{"name":"matrix"}`})
+	require.Equal(t, http.StatusAccepted, created.Status, created.Body)
+	var template struct{ TemplateID, BuildID string }
+	require.NoError(t, json.Unmarshal([]byte(created.Body), &template))
+	return "/v2/templates/" + template.TemplateID + "/builds/" + template.BuildID
 }
 
 // to returns the headers that route a call to a port of the sandbox.

@@ -17,6 +17,7 @@ import (
 // tty is a shell on a terminal behind the gateway, as the SDK opens one.
 type tty struct {
 	*estate
+	base   string // where it is typed into
 	pid    uint32
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -38,12 +39,19 @@ func openTerminal(t *testing.T, s *estate, env ...string) *tty {
 	for i := 0; i+1 < len(env); i += 2 {
 		start.Process.Envs[env[i]] = env[i+1]
 	}
+	l := openTerminalAt(t, s, s.gateway, start)
+	l.shows(t, "$ ")
+	return l
+}
+
+func openTerminalAt(t *testing.T, s *estate, base string, start *processpb.StartRequest) *tty {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, s.gateway, "Start", start)
+	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, base, "Start", start)
 	stream, err := client.CallServerStream(ctx, req)
 	require.NoError(t, err)
 	require.True(t, stream.Receive(), stream.Err())
-	l := &tty{estate: s, pid: stream.Msg().GetEvent().GetStart().GetPid(), cancel: cancel, done: make(chan struct{})}
+	l := &tty{estate: s, base: base, pid: stream.Msg().GetEvent().GetStart().GetPid(), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		for stream.Receive() {
@@ -53,13 +61,15 @@ func openTerminal(t *testing.T, s *estate, env ...string) *tty {
 		}
 		_ = stream.Close()
 	}()
-	t.Cleanup(func() {
-		_ = s.signal(l.pid)
-		cancel()
-		<-l.done
-	})
-	l.shows(t, "$ ")
+	t.Cleanup(l.kill)
 	return l
+}
+
+// kill ends the shell and waits until its output has ended.
+func (l *tty) kill() {
+	_ = l.signal(l.pid)
+	l.cancel()
+	<-l.done
 }
 
 func (s *estate) signal(pid uint32) error {
@@ -93,7 +103,7 @@ func (l *tty) shows(t *testing.T, text string) {
 }
 
 func (l *tty) types(keys string) error {
-	client, req := rpc[processpb.SendInputRequest, processpb.SendInputResponse](l.estate, l.gateway, "SendInput", &processpb.SendInputRequest{
+	client, req := rpc[processpb.SendInputRequest, processpb.SendInputResponse](l.estate, l.base, "SendInput", &processpb.SendInputRequest{
 		Process: &processpb.ProcessSelector{Selector: &processpb.ProcessSelector_Pid{Pid: l.pid}},
 		Input:   &processpb.ProcessInput{Input: &processpb.ProcessInput_Pty{Pty: []byte(keys)}},
 	})

@@ -64,7 +64,14 @@ func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 		text = expanded
 	}
 	if strict {
-		if why := refuseLine(st.pending + text); why != "" && !(top.kind == repl && strings.Contains(text, "=")) {
+		why := refuseLine(st.pending+text, st.shell.text())
+		if top.kind == repl && strings.Contains(text, "=") {
+			why = ""
+		}
+		if why == "" && top.kind == repl && changesTerminal.MatchString(text) {
+			why = terminalHint
+		}
+		if why != "" {
 			p.Refusal = why
 			return false
 		}

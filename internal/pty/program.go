@@ -63,7 +63,7 @@ var (
 )
 
 // wrappers run the command that follows them.
-var wrappers = []string{"sudo", "doas", "env", "exec", "command", "builtin", "time", "nohup", "nice", "stdbuf", "setsid", "winpty", "rlwrap", "!"}
+var wrappers = []string{"sudo", "doas", "env", "exec", "command", "builtin", "time", "nohup", "nice", "stdbuf", "setsid", "winpty", "rlwrap", "!", "if", "elif", "while", "until"}
 
 // commands cuts a shell line into its simple commands, as far as words and
 // separators go: enough to know which program a person starts, not to judge it.

@@ -81,6 +81,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			cpu_seconds <seconds>|off
 //			memory      <size>|off
 //			output      <size>
+//			pool        <number>
 //		}]
 //		guard_api
 //		audit <path> [{

@@ -208,6 +208,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // cut.
 func (h *Handler) Cleanup() error {
 	if h.lease != nil {
+		h.gw.Retire(caddy.Exiting())
 		h.lease.retire()
 	}
 	return nil

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -29,6 +30,10 @@ type Run struct {
 	// Output is how many bytes of stdout, and of stderr, an answer holds. Default: 1
 	// MiB.
 	Output int64 `json:"output,omitempty"`
+	// Pool is how many sandboxes are kept ready for each client that runs programs,
+	// and each template: the next program need not wait for one. They count among the
+	// client's, of whose limit they take half at most. Default: none.
+	Pool int `json:"pool,omitempty"`
 }
 
 func runOptions(r *Run) []option {
@@ -39,6 +44,8 @@ func runOptions(r *Run) []option {
 		{name: "cpu_seconds", syntax: "SECONDS | off", set: count(&r.CPUSeconds, "5"), fallback: "5", doc: "A program's CPU time."},
 		{name: "memory", syntax: "SIZE | off", set: size(&r.Memory, "512MiB"), fallback: "512MiB", doc: "Data segment of each process of a program."},
 		{name: "output", syntax: "SIZE", set: byteSize(&r.Output, "1MiB"), fallback: "1MiB", doc: "Bytes of stdout, and of stderr, that an answer holds; what is beyond is cut, and the answer says so."},
+		{name: "pool", syntax: "NUMBER", set: r.parsePool, fallback: "none",
+			doc: "Sandboxes that are kept ready for each client that runs programs, and each template. They cost what others do."},
 	}
 }
 
@@ -77,6 +84,17 @@ func (r *Run) parseTemplate(d *caddyfile.Dispenser) error {
 	return nil
 }
 
+func (r *Run) parsePool(d *caddyfile.Dispenser) error {
+	v, err := one(d, "2")
+	if err != nil {
+		return err
+	}
+	if r.Pool, err = strconv.Atoi(v); err != nil || r.Pool <= 0 {
+		return d.Errf("pool %s: write a number of sandboxes larger than zero, as in: pool 2", v)
+	}
+	return nil
+}
+
 // The defaults are those of the pattern that the endpoint is: a code runner for
 // what a model has written.
 const (
@@ -92,7 +110,7 @@ func (r *Run) config(p policy.Policy) (*gateway.Run, error) {
 	}
 	c := &gateway.Run{
 		Templates: r.Templates, Timeout: lower(defaultRunTimeout, p.Limits.WallClock), CPUSeconds: lower(defaultRunCPU, p.Limits.CPUSeconds),
-		MemoryBytes: lower(defaultRunMemory, p.Limits.MemoryBytes), OutputBytes: defaultRunOutput,
+		MemoryBytes: lower(defaultRunMemory, p.Limits.MemoryBytes), OutputBytes: defaultRunOutput, Pool: r.Pool,
 	}
 	set(&c.Timeout, (*time.Duration)(r.Timeout))
 	set(&c.CPUSeconds, r.CPUSeconds)

@@ -54,6 +54,9 @@ type Gateway struct {
 	matching sync.Mutex
 	// background is what goes on behind calls.
 	background *background
+	// programs are those of POST /run, pool the sandboxes that wait for some.
+	programs *programs
+	pool     *pool
 	// domainHint and volumeHint say once what a missing public domain means.
 	domainHint, volumeHint sync.Once
 }
@@ -97,6 +100,9 @@ func New(cfg Config) (*Gateway, error) {
 		g.secrets = redact.NewSet(cfg.Redact == RedactAll, cfg.secrets()...)
 	}
 	g.shares = shares(cfg.Share)
+	if cfg.Run != nil {
+		g.programs, g.pool = newPrograms(), newPool(g, cfg.Run.Pool)
+	}
 	g.texts = audit.Texts{Code: cfg.Audit.Code, Head: cfg.Audit.HeadBytes, Output: cfg.Audit.OutputBytes, Masker: g.masker}
 	g.fwd, err = newForwarder(g)
 	return g, err

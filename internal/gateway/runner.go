@@ -34,7 +34,18 @@ func (c *call) answerRun() *refusal.Refusal {
 	c.program = p
 	c.keepSecrets(append(redact.URLPasswords(p.code), redact.NewSecret(ownKey(c.r.Header))))
 
-	result, ref := c.judgeAndRun(c.g.newDisposable(c.r.Context(), c.client, p.language, c.trace()))
+	ctx, over, ok := c.g.programs.begin(c.r.Context())
+	if !ok {
+		return refuseStopping()
+	}
+	defer over()
+	asked := c.r
+	defer func() { c.r = asked }() // whose context says whether the client is there
+	c.r = asked.WithContext(ctx)
+	result, ref := c.judgeAndRun(c.newBox(true))
+	if ref != nil && isStopping(ctx) {
+		return refuseStopping()
+	}
 	if ref != nil {
 		return ref
 	}
@@ -42,8 +53,21 @@ func (c *call) answerRun() *refusal.Refusal {
 	return nil
 }
 
-// judgeAndRun judges the program and runs it. When it returns, or panics, the sandbox
-// is gone, or is being ended.
+// newBox is a sandbox for the program: one that is warm, if there is one and it may
+// be, else one that is being made.
+func (c *call) newBox(warm bool) *disposable {
+	template := c.g.cfg.Run.template(c.program.language)
+	if warm {
+		if box := c.g.pool.take(c.client, template); box != nil {
+			return box
+		}
+	}
+	// The call may end before the sandbox is made, which must be seen to its end.
+	return c.g.newDisposable(context.WithoutCancel(c.r.Context()), c.client, template, 0, c.trace())
+}
+
+// judgeAndRun judges the program and runs it. When it returns, or panics, the
+// sandbox is gone, or is being ended.
 func (c *call) judgeAndRun(box *disposable) (result runAnswer, ref *refusal.Refusal) {
 	defer func() {
 		if box.end(c.id) {
@@ -58,12 +82,14 @@ func (c *call) judgeAndRun(box *disposable) (result runAnswer, ref *refusal.Refu
 	}
 	c.evidence.decided = true
 	c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
-	if ref := box.wait(c.r.Context()); ref != nil {
-		return runAnswer{}, ref
+	ref = c.bring(box)
+	if ref != nil && box.warm && c.r.Context().Err() == nil {
+		// It may have ended while it waited: somebody else's kill, or E2B's.
+		box.end(c.id)
+		box = c.newBox(false)
+		ref = c.bring(box)
 	}
-	c.outcome.Sandbox = box.id
-	c.keepSecrets(c.secrets)
-	if ref := c.bring(box); ref != nil {
+	if ref != nil {
 		return runAnswer{}, ref
 	}
 	return c.execute(box)
@@ -95,8 +121,13 @@ func (c *call) trace() http.Header {
 	return h
 }
 
-// bring writes the program and its files to the sandbox.
+// bring writes the program and its files to the sandbox, once that is there.
 func (c *call) bring(box *disposable) *refusal.Refusal {
+	if ref := box.wait(c.r.Context()); ref != nil {
+		return ref
+	}
+	c.outcome.Sandbox = box.id
+	c.keepSecrets(c.secrets)
 	body, contentType, err := files.Form(c.program.upload())
 	if err != nil {
 		return refuseRun("%s", err)
@@ -168,6 +199,9 @@ func (c *call) settleRun(p *envd.Run, cut refusal.Code, out runOutput) runAnswer
 		a.Status, a.Code, a.Reasoning = runError, code, c.g.shown(fmt.Sprintf(format, args...))
 	}
 	switch cpu := c.g.cfg.Run.CPUSeconds; {
+	case !p.Ended && isStopping(c.r.Context()):
+		c.sawEnd(audit.EndedRefused, string(refusal.CodeShuttingDown))
+		fail(string(refusal.CodeShuttingDown), "The gateway is stopping, and ended the program.")
 	case cut != "":
 		c.sawCut(cut)
 		fail(string(cut), "%s", p.Message)

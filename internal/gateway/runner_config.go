@@ -23,6 +23,9 @@ type Run struct {
 	MemoryBytes int64
 	// OutputBytes is how much of stdout, and of stderr, an answer holds.
 	OutputBytes int64
+	// Pool is how many sandboxes are kept warm for each client and template that
+	// programs are run with.
+	Pool int
 }
 
 // RunLanguage is a language of POST /run.
@@ -79,6 +82,9 @@ func (r *Run) template(l RunLanguage) string {
 	return l.Template
 }
 
+// maxPool bounds the warm sandboxes of one client and template.
+const maxPool = 100
+
 // runLifetime is how much longer than its program a sandbox may live: it is made,
 // the program is brought to it, and it is ended.
 const runLifetime = time.Minute
@@ -92,6 +98,9 @@ func (r *Run) Validate() error {
 	}
 	if r.CPUSeconds < 0 || r.MemoryBytes < 0 || r.OutputBytes <= 0 {
 		bad("cpu_seconds, memory and output must not be negative, and output not zero")
+	}
+	if r.Pool < 0 || r.Pool > maxPool {
+		bad("pool %d: write a number of sandboxes up to %d", r.Pool, maxPool)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Templates)) {
 		if l, known := runLanguage(name); !known || l.Name != name {
@@ -115,6 +124,9 @@ func (r *Run) fit(cfg Config) error {
 	}
 	if most := cfg.Policy.Limits.LifetimeMax; most > 0 && r.Timeout > most {
 		bad("timeout %s is longer than a sandbox may live (%s); raise the maximum of limits sandbox_lifetime", r.Timeout, most)
+	}
+	if r.Pool > 0 && r.warmTime(cfg.Policy.Limits.LifetimeMax) < warmLeast {
+		bad("pool: a sandbox lives %s at most, of which a program needs %s, so none could wait for one; raise the maximum of limits sandbox_lifetime", cfg.Policy.Limits.LifetimeMax, r.Timeout+runLifetime)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Templates)) {
 		if err := cfg.Policy.Templates.Check(r.Templates[name]); err != nil {

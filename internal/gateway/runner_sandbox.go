@@ -30,13 +30,16 @@ type disposable struct {
 	// token is what a client would have of it.
 	token string
 	ref   *refusal.Refusal // why there is none
+
+	// warm says that it has waited for its program.
+	warm bool
 }
 
-// newDisposable begins to make a sandbox of a client's. The call that it is for may
-// end before it is made; what was asked for must be seen to its end all the same.
-func (g *Gateway) newDisposable(ctx context.Context, client string, l RunLanguage, header http.Header) *disposable {
+// newDisposable begins to make a sandbox of a client's, which may wait for its
+// program for so long. If ctx ends meanwhile, E2B may make one that nobody knows of.
+func (g *Gateway) newDisposable(ctx context.Context, client, template string, wait time.Duration, header http.Header) *disposable {
 	d := &disposable{g: g, client: client, made: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, makeTimeout)
 	go func() {
 		defer cancel()
 		defer close(d.made)
@@ -46,17 +49,17 @@ func (g *Gateway) newDisposable(ctx context.Context, client string, l RunLanguag
 				g.log.Error("recovered from a panic while a sandbox was made", zap.String("panic", fmt.Sprintf("%T", p)), zap.Stack("stack"))
 			}
 		}()
-		d.make(ctx, g.cfg.Run.template(l), header)
+		d.make(ctx, template, g.cfg.Run.Timeout+runLifetime+wait, header)
 	}()
 	return d
 }
 
-func (d *disposable) make(ctx context.Context, template string, header http.Header) {
+func (d *disposable) make(ctx context.Context, template string, lifetime time.Duration, header http.Header) {
 	var body bytes.Buffer
 	answer := newErrandAnswer(&body)
 	ref := d.g.send(ctx, &errand{
 		client: d.client, limits: d.g.runLimits(), method: http.MethodPost, path: "/v2/sandboxes", header: header,
-		body: control.NewSandbox(template, d.g.cfg.Run.Timeout+runLifetime),
+		body: control.NewSandbox(template, lifetime),
 	}, answer)
 	if ref == nil && !answer.ok() {
 		ref = refuseAnswered("E2B made no sandbox", answer)

@@ -113,7 +113,7 @@ func (r *rules) command(n int, word func(int) (string, bool)) {
 	switch {
 	case slices.Contains(readsOnly, name):
 		return
-	case name == "echo" || name == "printf":
+	case name == "echo" || name == "printf" || name == "eval":
 		r.code(strings.Join(words[1:], " "))
 		return
 	}

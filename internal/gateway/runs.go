@@ -68,6 +68,7 @@ func (c *call) withFiles(ctx context.Context, s guard.Subject) guard.Subject {
 		if len(wanted) == 0 {
 			return labelUnseen(s, unseen)
 		}
+		c.g.state.files.ran(c.target.Sandbox, wanted)
 		j.read(ctx, wanted)
 		for _, run := range wanted {
 			file, path, content := j.first(run)

@@ -83,11 +83,12 @@ type sandbox struct {
 
 // NewState returns an empty State.
 func NewState() *State {
+	memory := newFileMemory()
 	return &State{
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept),
 		limited: newCache[contextKey, struct{}](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
-		processes: newProcesses(), files: newFileMemory(), usage: newUsage(),
+		processes: newProcesses(memory), files: memory, usage: newUsage(),
 		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(), lives: newLives(),
 		archives: newArchiveMemory(), ownSeal: newOwnSeal(),
 	}

@@ -83,16 +83,16 @@ func (c *call) takeUpload(parts *files.Upload, ref *refusal.Refusal) *refusal.Re
 		if err != nil {
 			return refuseRead(err)
 		}
-		class := files.Classify(part.Path, part.Head)
+		class, ran := u.classify(part)
 		if u.full() || !class.Code && !part.Whole {
-			j, ref := u.judge(part, class)
+			j, ref := u.judge(part, class, ran)
 			if ref != nil {
 				return ref
 			}
 			u.next = &j
 			break
 		}
-		text, ref := u.readWhole(part, class)
+		text, ref := u.readWhole(part, class, ran)
 		if ref != nil {
 			return ref
 		}
@@ -108,16 +108,20 @@ func (c *call) takeUpload(parts *files.Upload, ref *refusal.Refusal) *refusal.Re
 }
 
 // judge judges a file of the stream: code is read whole for that, data is not.
-func (u *upload) judge(part *files.Part, class files.Class) (judgedPart, *refusal.Refusal) {
+func (u *upload) judge(part *files.Part, class files.Class, ran bool) (judgedPart, *refusal.Refusal) {
 	if !class.Code {
-		return judgedPart{part: part}, u.review(part, class, "")
+		return judgedPart{part: part}, u.review(files.WriteSubject(part.Path, u.parts.Username, class, ""))
 	}
-	text, ref := u.readWhole(part, class)
+	text, ref := u.readWhole(part, class, ran)
 	return judgedPart{part, text}, ref
 }
 
+func (u *upload) classify(part *files.Part) (class files.Class, ran bool) {
+	return u.c.g.state.files.classify(u.c.target.Sandbox, part.Path, part.Head)
+}
+
 // readWhole reads a file to its end and judges it.
-func (u *upload) readWhole(part *files.Part, class files.Class) (*body.Buffer, *refusal.Refusal) {
+func (u *upload) readWhole(part *files.Part, class files.Class, ran bool) (*body.Buffer, *refusal.Refusal) {
 	limit := u.c.g.bodies.Config().MessageBytes
 	buf, err := u.c.g.bodies.Spool(part, limit)
 	if errors.Is(err, body.ErrTooLarge) {
@@ -134,24 +138,27 @@ func (u *upload) readWhole(part *files.Part, class files.Class) (*body.Buffer, *
 			return nil, refuseRead(err)
 		}
 	}
-	return buf, u.review(part, class, string(text))
+	return buf, u.review(writeSubjects(part.Path, u.parts.Username, class, ran, string(text))...)
 }
 
 // review asks the guard about one file. Once the stream runs, the call's own
 // record is written already, so a file met later gets a line of its own.
-func (u *upload) review(part *files.Part, class files.Class, text string) *refusal.Refusal {
+func (u *upload) review(subjects ...guard.Subject) *refusal.Refusal {
 	if u.c.errand != nil {
 		return nil // judged before
 	}
-	subject := files.WriteSubject(part.Path, u.parts.Username, class, text)
 	if u.done == nil {
-		return u.c.review([]guard.Subject{subject})
+		return u.c.review(subjects)
 	}
-	if ref := u.c.spendGuardCalls(1); ref != nil {
+	if ref := u.c.spendGuardCalls(len(subjects)); ref != nil {
 		return ref
 	}
-	res := u.c.ask(u.c.r.Context(), subject)
-	return u.c.recordLate(res)
+	for _, subject := range subjects {
+		if ref := u.c.recordLate(u.c.ask(u.c.r.Context(), subject)); ref != nil {
+			return ref
+		}
+	}
+	return nil
 }
 
 // FileSubject is what a guard is asked about a file that is written to path, for
@@ -224,7 +231,8 @@ func (u *upload) write(w io.Writer) error {
 		} else if err != nil {
 			return refuseRead(err)
 		}
-		next, ref := u.judge(part, files.Classify(part.Path, part.Head))
+		class, ran := u.classify(part)
+		next, ref := u.judge(part, class, ran)
 		if ref != nil {
 			return ref
 		}

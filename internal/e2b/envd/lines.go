@@ -38,6 +38,12 @@ func Appended(command, text string) string {
 	return b.String()
 }
 
+// LikeCommand reports whether a line that begins so may be a command, and not JSON, a
+// table or a block of encoded data.
+func LikeCommand(head string) bool { return commandStart.MatchString(head) }
+
+var commandStart = regexp.MustCompile(`^[\s({!]*([A-Za-z_]\w*=|[<>]\s*[^\s<>]+\s|\[\s|["'\\$\w./+~-]+[\s;|&<>(])`)
+
 var (
 	quotes   = strings.NewReplacer(`"`, " ", "'", " ", "`", " ", "<<", " ")
 	brackets = strings.NewReplacer("$(", "\n", "<(", "\n", ">(", "\n", "(", " ", ")", " ", "{", " ", "}", " ", "[", " ", "]", " ")

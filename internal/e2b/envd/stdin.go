@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/e2bguard/e2bguard/internal/e2b/codeenv"
+	"github.com/e2bguard/e2bguard/internal/e2b/envd/processpb"
 )
 
 // Use is one thing that may become of a process's standard input.
@@ -30,9 +31,6 @@ type Use struct {
 	Changed string
 }
 
-// AnyLanguage is the language of a program of which nothing is known.
-const AnyLanguage = "any"
-
 // StdinUses tells what may become of the standard input of cmd started with args:
 // nothing where it is only read as data. Programs that start another are seen
 // through. What is not known counts as a shell, for a file can have any name.
@@ -42,6 +40,18 @@ func StdinUses(cmd string, args []string) []Use {
 		argv = append(argv, word{a, true})
 	}
 	return usesOf(argv, 0).list()
+}
+
+// ProcessUses is StdinUses for a process, whose environment may make any program
+// another.
+func ProcessUses(p *processpb.ProcessConfig) []Use {
+	u := StdinUses(p.GetCmd(), p.GetArgs())
+	for name := range p.GetEnvs() {
+		if codeVariable(name) {
+			return append(uses(u), maybeAny...).list()
+		}
+	}
+	return u
 }
 
 // ScriptUses is StdinUses for a shell script.
@@ -69,7 +79,7 @@ func (u uses) list() []Use {
 var (
 	maybeShell = uses{{Language: "bash"}}
 	// maybeAny is a program that may go by any name.
-	maybeAny = uses{{Language: "bash"}, {Language: AnyLanguage}}
+	maybeAny = uses{{Language: "bash"}, {Language: "python"}}
 )
 
 // runs reports whether the input may be code.

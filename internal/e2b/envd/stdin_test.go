@@ -44,12 +44,12 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 		"env A=1 timeout 5 sudo -u root nohup python3": "python! bash",
 		"timeout -s KILL 5 bash":                       "bash!", "nice -n 5 bash": "bash!", "exec -a x bash": "bash!", "A=1 bash": "bash!",
 		"bash -c 'bash -c python3'": "python! bash", "cd /app && source .venv/bin/activate && python3": "bash python! bash",
-		"sudo -i": "bash any", "sudo -s": "bash any", "env -S 'cat'": "bash any", "su": "bash", "ssh host": "bash", "docker exec -i c sh": "bash",
+		"sudo -i": "bash python", "sudo -s": "bash python", "env -S 'cat'": "bash python", "su": "bash", "ssh host": "bash", "docker exec -i c sh": "bash",
 		"xargs rm": "bash(rm)", "xargs -n 1 -I{} sh -c {}": "bash(sh_-c_{})", "awk '{system($0)}'": "bash", "sed 's/a/b/e'": "bash",
 		// What is made at run time, or is not known by name, may be anything.
-		"$SHELL": "bash any", "\"$x\"": "bash any", "./run": "bash any", "/tmp/cat": "bash any", "bash run.sh": "bash", "ba\\sh": "bash!", `"ba"'sh'`: "bash!",
-		"`echo bash`": "bash any", "eval \"$(cat)\"": "bash", "cat | bash": "bash!", "cat <(bash)": "bash!", "cat | tee >(bash)": "bash!",
-		"if true; then bash; fi": "bash!", "while read x; do $x; done": "bash~ bash any", "while read -r x; do $x; done": "bash any", "f() { bash; }; f": "bash!", "(bash)": "bash!", "{ bash; } 2>&1": "bash!",
+		"$SHELL": "bash python", "\"$x\"": "bash python", "./run": "bash python", "/tmp/cat": "bash python", "bash run.sh": "bash", "ba\\sh": "bash!", `"ba"'sh'`: "bash!",
+		"`echo bash`": "bash python", "eval \"$(cat)\"": "bash", "cat | bash": "bash!", "cat <(bash)": "bash!", "cat | tee >(bash)": "bash!",
+		"if true; then bash; fi": "bash!", "while read x; do $x; done": "bash~ bash python", "while read -r x; do $x; done": "bash python", "f() { bash; }; f": "bash!", "(bash)": "bash!", "{ bash; } 2>&1": "bash!",
 		"bash < /dev/stdin": "bash!", "bash 0<&3": "bash!", "exec 3<&0; bash <&3": "bash!", "cp /dev/stdin x": "bash", "broken (": "bash",
 		`echo "$(cat)" | bash`: "changed:echo", `read -r x; printf '%s\n' "$x" | sh`: "bash!", `read -r x; echo "$x" | sh`: "changed:echo", "x=$(cat); bash -c \"$x\"": "bash", "bash <<E\n$(cat)\nE": "changed:the_script", `bash <<< "$(cat)"`: "bash!", `bash <<< "$x"`: "",
 		// Data.
@@ -67,7 +67,7 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 		"read -r x; echo $((x))": "bash", "read -r x; ((x)) && ls": "bash", "read -r x; [[ $x -eq 1 ]]": "bash", "read -r x; y[x]=1": "bash", "read -r x; echo ${y:x}": "bash",
 		"read -r x; echo ${!x}": "bash", "read -r x; echo ${x@P}": "changed:the_shell", "read -r x; trap \"$x\" EXIT": "bash", "read -r x; declare \"$x\"": "bash", "read -r PS4": "changed:the_shell",
 		"read -r x; let \"$x\"": "bash", "read -r x; export BASH_ENV=$x": "bash", "read -r x; test -v \"$x\"": "bash", "read -r x; printf -v \"$x\" y": "bash", "read x y; ls $((y))": "bash~",
-		"f() { eval \"$1\"; }; read -r x; f \"$x\"": "bash", "for w in $(cat); do $w; done": "bash~ bash any",
+		"f() { eval \"$1\"; }; read -r x; f \"$x\"": "bash", "for w in $(cat); do $w; done": "bash~ bash python",
 		"mapfile -t -C f a": "changed:mapfile", "mapfile -t a; eval \"${a[0]}\"": "bash~ bash",
 		// Data that runs as something else.
 		"read -r x; eval \"${x//Q/}\"": "changed:the_script bash", "read -r a; read -r b; eval \"$a$b\"": "changed:the_script bash", "x=$(rev); eval \"$x\"": "changed:rev bash", "bash <(rev)": "changed:rev bash",
@@ -75,8 +75,8 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 		"base64 -d > ~/.profile": ">~/.profile changed:base64", "X=pro; rev > ~/.${X}file": ">~/.profile changed:rev", "rev > $F": ">?$F changed:rev", "rev > a.txt": ">a.txt",
 		"split --filter=sh": "changed:split", "tar x --to-com=sh": "changed:tar", "tar -xI 'sh -s'": "changed:tar", "sort --compress-program sh": "changed:sort",
 		// Programs that go by the name of another.
-		"PATH=/tmp/p:$PATH; cat": "bash any", "env PATH=/tmp/p cat": "bash any", "alias cat=bash; cat": "bash any", "cat() { bash; }; cat": "bash!", "hash -p /bin/sh cat; cat": "bash any",
-		"PATH=$PATH:/opt/x; cat": "", "BASH_ENV=/dev/stdin sh -c true; cat": "bash any",
+		"PATH=/tmp/p:$PATH; cat": "bash python", "env PATH=/tmp/p cat": "bash python", "alias cat=bash; cat": "bash python", "cat() { bash; }; cat": "bash!", "hash -p /bin/sh cat; cat": "bash python",
+		"PATH=$PATH:/opt/x; cat": "", "BASH_ENV=/dev/stdin sh -c true; cat": "bash python",
 		"base64 -d | bash": "changed:base64", "gunzip | python3": "changed:gunzip", "tr a b | cat | sh": "changed:tr",
 	} {
 		args := []string{"-l", "-c", script}
@@ -85,7 +85,7 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 	}
 	assert.Equal(t, "bash!", show(envd.StdinUses("/bin/bash", []string{"-i", "-l"})))
 	assert.Equal(t, "", show(envd.StdinUses("cat", nil)))
-	assert.Equal(t, "bash any", show(envd.StdinUses("/home/user/cat", nil)))
+	assert.Equal(t, "bash python", show(envd.StdinUses("/home/user/cat", nil)))
 }
 
 func dedupe(want string) string {

@@ -72,8 +72,9 @@ var (
 // Reader reads bodies within a Config and keeps the count of all bytes
 // buffered. It is safe for concurrent use.
 type Reader struct {
-	cfg  Config
-	held atomic.Int64
+	cfg    Config
+	held   atomic.Int64
+	parent *Reader // which must have room, too
 }
 
 // NewReader checks that the temp folder is writable, so that a wrong one is a
@@ -91,6 +92,14 @@ func NewReader(cfg Config) (*Reader, error) {
 		return nil, fmt.Errorf("checking that the temp folder is writable: %w", err)
 	}
 	return &Reader{cfg: cfg}, f.Close()
+}
+
+// Part returns a Reader that takes at most a share of r's ceiling, so that what it
+// reads leaves room for the rest.
+func (r *Reader) Part(ceiling int64) *Reader {
+	part := &Reader{cfg: r.cfg, parent: r}
+	part.cfg.CeilingBytes = ceiling
+	return part
 }
 
 // Config returns the limits with defaults filled in.
@@ -221,7 +230,7 @@ func (b *Buffer) Reader() io.Reader {
 
 // Close gives the buffer's bytes back to the ceiling. It may be called twice.
 func (b *Buffer) Close() error {
-	b.owner.held.Add(-b.size)
+	b.owner.give(b.size)
 	b.size, b.mem = 0, nil
 	if b.file == nil {
 		return nil
@@ -233,9 +242,16 @@ func (b *Buffer) Close() error {
 
 // take reserves n bytes under the ceiling.
 func (r *Reader) take(n int64) bool {
-	if r.held.Add(n) > r.cfg.CeilingBytes {
+	if r.held.Add(n) > r.cfg.CeilingBytes || r.parent != nil && !r.parent.take(n) {
 		r.held.Add(-n)
 		return false
 	}
 	return true
+}
+
+func (r *Reader) give(n int64) {
+	r.held.Add(-n)
+	if r.parent != nil {
+		r.parent.give(n)
+	}
 }

@@ -190,3 +190,27 @@ func TestDeadlineIsLiftedAtTheEndOfTheBody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "alive", string(all))
 }
+
+func TestAPartLeavesRoomForTheRest(t *testing.T) {
+	r := newReader(t, Config{CeilingBytes: 2000, MessageBytes: 100, SpillBytes: 500})
+	part := r.Part(1000)
+	b := part.Create()
+	_, err := b.Write(make([]byte, 900))
+	require.NoError(t, err)
+	_, err = b.Write(make([]byte, 200))
+	require.ErrorIs(t, err, ErrOverload)
+	require.EqualValues(t, 900, r.Held(), "what could not be written is not counted")
+	rest, err := r.Spool(strings.NewReader(strings.Repeat("x", 1050)), 5000)
+	require.NoError(t, err)
+	_, err = b.Write(make([]byte, 60))
+	require.ErrorIs(t, err, ErrOverload, "all together are bounded, too")
+	require.NoError(t, rest.Close())
+	_, err = b.Write([]byte("more"))
+	require.NoError(t, err)
+	all, err := b.Bytes()
+	require.NoError(t, err)
+	require.Equal(t, string(make([]byte, 900))+"more", string(all))
+	require.NoError(t, b.Close())
+	require.Zero(t, r.Held())
+	require.Zero(t, part.Held())
+}

@@ -3,9 +3,11 @@ package gateway
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/guard/static"
 	"github.com/e2bguard/e2bguard/internal/e2b/archive"
 	"github.com/e2bguard/e2bguard/internal/e2b/control"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
@@ -21,7 +23,7 @@ func (c *call) buildSubjects() ([]guard.Subject, *refusal.Refusal) {
 	if ref != nil {
 		return nil, ref
 	}
-	links := map[string]bool{}
+	tree := builtTree{links: map[string]bool{}, files: map[string]archivedFile{}}
 	for _, step := range copies {
 		known, ok := c.g.state.archives.get(archiveKey{c.client, step.Hash})
 		switch {
@@ -30,7 +32,7 @@ func (c *call) buildSubjects() ([]guard.Subject, *refusal.Refusal) {
 		case known.refused != "":
 			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("The files of step %d (COPY) were not stored. %s", step.Step, known.refused))
 		}
-		subjects, ref := known.placed(step, links)
+		subjects, ref := tree.add(known, step)
 		if ref == nil {
 			ref = c.reviewMany(subjects)
 		}
@@ -40,29 +42,75 @@ func (c *call) buildSubjects() ([]guard.Subject, *refusal.Refusal) {
 		}
 		step.SetHash(known.name)
 	}
-	return c.controlSubjects()
+	subjects, ref := c.controlSubjects()
+	for i, s := range subjects {
+		if s.Kind == guard.KindBuild && len(copies) > 0 {
+			subjects[i] = tree.withFiles(s)
+		}
+	}
+	return subjects, ref
 }
 
-// placed is what must be judged once more of an upload that is copied; links are
-// the places of the symbolic links of the steps before, to which those of this one
-// are added.
-func (a *archived) placed(step control.Copy, links map[string]bool) ([]guard.Subject, *refusal.Refusal) {
+// builtTree is what COPY steps have put where so far.
+type builtTree struct {
+	links map[string]bool
+	files map[string]archivedFile // by path
+}
+
+// withFiles adds to a command the copied files that it runs, as far as it names
+// them. Of the image's own files nothing is known.
+func (t builtTree) withFiles(s guard.Subject) guard.Subject {
+	probe := s
+	probe.Kind = guard.KindCommand
+	asked, bytes := map[string]bool{}, 0
+	for range maxJoinRounds {
+		runs, _ := static.Runs(probe)
+		found := len(probe.Files)
+		for _, run := range runs {
+			for _, name := range run.Paths {
+				f, ok := t.files[name]
+				if !ok || asked[name] {
+					continue
+				}
+				asked[name] = true
+				switch {
+				case f.content == files.Text && len(probe.Files) < maxJoinedFiles && bytes+len(f.text) <= maxJoinedBytes:
+					bytes += len(f.text)
+					probe.Files = append(slices.Clip(probe.Files), guard.File{Path: name, Text: f.text})
+				case f.content != files.Binary:
+					s.Labels = withLabel(s.Labels, guard.LabelUnseen, name)
+				}
+				break
+			}
+		}
+		if len(probe.Files) == found {
+			break
+		}
+	}
+	s.Files = probe.Files
+	return s
+}
+
+// add puts the files of an upload where a step copies them, and returns what must be
+// judged once more of them.
+func (t builtTree) add(a *archived, step control.Copy) ([]guard.Subject, *refusal.Refusal) {
 	places, own, err := archive.Place(a.entries, step.Source, step.Destination)
 	if err != nil {
 		return nil, err.(*refusal.Refusal) //nolint:errorlint // Place says that it is one
 	}
-	if link := throughLink(step.Destination, links); link != "" {
+	if link := throughLink(step.Destination, t.links); link != "" {
 		return nil, refuseThroughLink(link)
 	}
 	var subjects []guard.Subject
 	for _, p := range places {
-		if link := throughLink(path.Dir(p.Path), links); link != "" {
+		if link := throughLink(path.Dir(p.Path), t.links); link != "" {
 			return nil, refuseThroughLink(link)
 		}
 		f := a.files[p.Entry.Path]
 		if p.Entry.Of != "" {
 			f = a.files[p.Entry.Of]
 		}
+		t.files[p.Path] = f
 		class := files.Classify(p.Path, []byte(f.text[:min(len(f.text), files.HeadBytes)]))
 		if !strings.HasPrefix(p.Path, "/") { // it may be anywhere
 			class.Code, class.SelfRunning, class.Why = true, true, "in a folder that is not known"
@@ -81,7 +129,7 @@ func (a *archived) placed(step control.Copy, links map[string]bool) ([]guard.Sub
 		subjects = append(subjects, subject)
 	}
 	for _, link := range own {
-		links[link] = true
+		t.links[link] = true
 	}
 	return subjects, nil
 }

@@ -362,3 +362,51 @@ func TestManyFilesAreJudgedAll(t *testing.T) {
 	entries[650].text = "do evil"
 	require.Equal(t, http.StatusAccepted, v.sendFiles(t, keyA, id, hashA, gzipMember(tarOf(t, entries...))).Status)
 }
+
+// Data by its name and place is code for the command that runs it.
+func TestACommandIsJudgedWithTheCopiedFilesThatItRuns(t *testing.T) {
+	v := newVaultHouse(t, newEmulator(t), buildsFromPython)
+	id, build := v.template(t, keyA, "team-a-app")
+	files := tarOf(t, packed{name: "app/notes.txt", text: "echo text of the notes"}, packed{name: "app/other.txt", text: "echo other"}, packed{name: "app/outer.txt", text: "sh /srv/app/notes.txt"})
+	require.Equal(t, http.StatusOK, v.sendFiles(t, keyA, id, hashA, gzipMember(files)).Status)
+	for name, steps := range map[string][]string{
+		"by its path":         {copyStep(hashA, "app", "/srv/app"), `{"type":"RUN","args":["sh /srv/app/notes.txt"]}`},
+		"in its folder":       {`{"type":"WORKDIR","args":["/srv/app"]}`, copyStep(hashA, "app", "."), `{"type":"RUN","args":["bash notes.txt"]}`},
+		"by a variable":       {`{"type":"ENV","args":["APP","/srv/app"]}`, `{"type":"WORKDIR","args":["$APP"]}`, copyStep(hashA, "app", "$APP"), `{"type":"RUN","args":["bash ./notes.txt"]}`},
+		"by a file that does": {copyStep(hashA, "app", "/srv/app"), `{"type":"RUN","args":["sh /srv/app/outer.txt"]}`},
+	} {
+		before := len(v.guard.saw())
+		require.Equal(t, http.StatusAccepted, v.build(t, keyA, id, build, steps...).Status, name)
+		var with []string
+		for _, s := range v.guard.saw()[before:] {
+			for _, f := range s.Files {
+				if s.Kind == guard.KindBuild && s.Target == "" {
+					with = append(with, f.Path+": "+f.Text)
+				}
+			}
+		}
+		require.Contains(t, with, "/srv/app/notes.txt: echo text of the notes", name)
+		require.NotContains(t, with, "/srv/app/other.txt: echo other", name)
+	}
+}
+
+// The URL is built of what the client reached the gateway by.
+func TestUploadURLsLeadToTheGateway(t *testing.T) {
+	v := newVaultHouse(t, newEmulator(t), buildsFromPython, func(cfg *Config) { cfg.PublicDomain = "gw.test" })
+	id, _ := v.template(t, keyA, "team-a-app")
+	for _, c := range []struct{ host, proto, want string }{
+		{"", "", v.url}, {"api.gw.test", "", "http://api.gw.test"}, {"api.gw.test", "https", "https://api.gw.test"},
+	} {
+		req, err := http.NewRequest(http.MethodGet, v.url+"/templates/"+id+"/files/"+hashA, nil)
+		require.NoError(t, err)
+		req.Host = c.host
+		req.Header.Set("X-API-Key", keyA)
+		req.Header.Set("X-Forwarded-Proto", c.proto)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		var p uploadPlace
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&p))
+		require.NoError(t, resp.Body.Close())
+		require.True(t, strings.HasPrefix(p.URL, c.want+"/templates/"+id+"/files/"+hashA+"?upload="), p.URL)
+	}
+}

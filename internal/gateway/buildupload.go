@@ -50,7 +50,7 @@ func (c *call) readFiles() *refusal.Refusal {
 		return refusal.New(refusal.CodeUnsupported, "the files of a build are sent as they are, without Content-Encoding.")
 	}
 	src := &keptError{Reader: http.MaxBytesReader(nil, io.NopCloser(c.g.bodies.Upload(c.w, c.r)), limit)}
-	f := &buildFiles{c: c, canonical: c.g.bodies.Create(), archived: archived{files: map[string]archivedFile{}}}
+	f := &buildFiles{c: c, canonical: c.g.archives.Create(), archived: archived{files: map[string]archivedFile{}}}
 	c.files = f
 	c.spool = append(c.spool, f.canonical)
 	entries, err := archive.Rewrite(f.canonical, src, archive.Limits{Bytes: limit, Entries: maxArchiveEntries}, f.visit)

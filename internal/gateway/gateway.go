@@ -32,8 +32,10 @@ type Gateway struct {
 	cfg    Config
 	state  *State
 	bodies *body.Reader
-	fwd    *forwarder
-	masker *redact.Masker
+	// archives are read under half the ceiling: one may be as large as an upload.
+	archives *body.Reader
+	fwd      *forwarder
+	masker   *redact.Masker
 	// secrets are the gateway's own, as they are hidden in answers.
 	secrets *redact.Set
 	texts   audit.Texts
@@ -87,7 +89,7 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		cfg: cfg, state: cfg.State, bodies: bodies, log: cfg.Logger, interruptGrace: interruptGrace, masker: redact.NewMasker(cfg.secrets()...),
+		cfg: cfg, state: cfg.State, bodies: bodies, archives: bodies.Part(bodies.Config().CeilingBytes / 2), log: cfg.Logger, interruptGrace: interruptGrace, masker: redact.NewMasker(cfg.secrets()...),
 		names: map[string]Client{}, lookupSlots: make(chan struct{}, lookupsAtOnce),
 		background: newBackground(cfg.Hold),
 	}

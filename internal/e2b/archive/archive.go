@@ -367,7 +367,7 @@ func cleanName(name string) (string, error) {
 	case name == "":
 		return "", invalid("an entry of the archive has no name")
 	case len(name) > maxName || strings.Count(name, "/") > maxDepth:
-		return "", invalid("a name in the archive is longer, or has more folders in it, than this gateway takes")
+		return "", denied(name, "has a name that is longer, or has more folders in it, than this gateway takes")
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return c < 0x20 || c == 0x7f }):
 		return "", denied(name, "has a name with control characters or not in UTF-8")
 	case name[0] == '/':

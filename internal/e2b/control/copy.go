@@ -75,6 +75,12 @@ type place struct {
 	lost bool
 }
 
+// startPlace is where a build begins: from a template in a folder of the template's.
+func (m *message) startPlace() place {
+	template, _ := getText(m.object, "fromTemplate")
+	return place{lost: template != ""}
+}
+
 // resolve puts the values of variables in place of their names.
 func (p place) resolve(text string) (resolved string, ok bool) {
 	ok = true
@@ -138,9 +144,8 @@ var moving = []string{"TAR_OPTIONS", "CDPATH"}
 // Copies are the COPY steps of a build, in order. A destination with variables is
 // written into the step as what it is judged by.
 func (m *message) Copies() ([]Copy, *refusal.Refusal) {
-	template, _ := getText(m.object, "fromTemplate")
 	var copies []Copy
-	at := place{lost: template != ""} // its folder is that of the template
+	at := m.startPlace()
 	for i, s := range m.steps {
 		if s.kind != "COPY" && s.kind != "ADD" {
 			at = at.after(s)

@@ -204,7 +204,9 @@ func (m *message) buildSubjects() []guard.Subject {
 	var subjects []guard.Subject
 	var script strings.Builder
 	vars, cwd, user, commands, copies := map[string]string{}, "", "", 0, 0
+	at := m.startPlace()
 	for _, s := range steps {
+		at = at.after(s)
 		switch s.kind {
 		case "ENV", "ARG":
 			for i := 0; i < len(s.args); i += 2 {
@@ -212,8 +214,10 @@ func (m *message) buildSubjects() []guard.Subject {
 				fmt.Fprintf(&script, "export %s=\"%s\"\n", s.args[i], quoteDouble(s.args[i+1]))
 			}
 		case "WORKDIR":
-			cwd = s.args[0]
-			fmt.Fprintf(&script, "mkdir -p \"%s\" && cd \"%s\"\n", cwd, cwd)
+			if cwd = s.args[0]; !at.lost {
+				cwd = at.cwd
+			}
+			fmt.Fprintf(&script, "mkdir -p \"%s\" && cd \"%s\"\n", s.args[0], s.args[0])
 		case "USER":
 			user = s.args[0]
 		case "COPY", "ADD":

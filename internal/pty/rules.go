@@ -49,6 +49,12 @@ func (r *rules) code(text string) {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			r.command(len(n.Args), func(i int) (string, bool) { return literal(n.Args[i]) })
+		case *syntax.Assign:
+			if n.Value != nil { // it may be run later: a prompt's command, eval
+				if value, _ := literal(n.Value); strings.ContainsAny(value, " \t\n") {
+					r.code(value)
+				}
+			}
 		case *syntax.Redirect:
 			if n.Word != nil && n.Op != syntax.RdrIn {
 				to, _ := literal(n.Word)
@@ -120,13 +126,16 @@ func (r *rules) command(n int, word func(int) (string, bool)) {
 	for i, w := range words[1:] {
 		if path.Base(w) == "stty" {
 			r.builtin("stty", words[i+2:], known[i+2:])
+			if name == "xargs" || name == "parallel" { // which add words of their own
+				r.builtin("stty", words[:1], known[:1])
+			}
 		}
 		r.file(w)
 		if slices.Contains(runsCode, name) && strings.ContainsAny(w, " \t\n;") {
-			r.code(w)
+			r.code(definedAs.ReplaceAllString(w, ""))
 		}
 	}
-	if p := programs[version.ReplaceAllString(name, "")]; p.kind == repl && changesTerminal.MatchString(strings.Join(words, " ")) {
+	if p := programs[version.ReplaceAllString(name, "")]; (p.kind == repl || slices.Contains(scriptLanguages, name)) && changesTerminal.MatchString(strings.Join(words, " ")) {
 		r.why = terminalHint
 	}
 }
@@ -201,11 +210,14 @@ var (
 	changesTerminal = regexp.MustCompile(`\b(parse_and_bind|read_init_file|termios|tcsetattr|TIOCSTI|TCSETS[FW]?|setraw|setcbreak|stty|ReadMode|setRawMode|raw!|inputrc)\b`)
 	// namedKeys is a variable that holds the name of such a command.
 	namedKeys  = regexp.MustCompile(`=\$?["']?(\S*/)?(bind|stty|fc|history|read|mapfile|readarray)\b`)
+	definedAs  = regexp.MustCompile(`^[^\s=]+=`)
 	setsVi     = regexp.MustCompile(`\bset\s+-o\s+vi\b|\bset\s+-o\s+emacs\b`)
 	setsLocale = regexp.MustCompile(`\b(LC_\w+|LANG|LANGUAGE)=`)
 
 	// readsOnly are commands whose words are names, and no code.
 	readsOnly = strings.Fields("cat head tail less more grep rg ag wc file ls stat diff man info help type which whereis whatis apropos apt apt-get dpkg git pip npm")
+	// scriptLanguages are those without a prompt of their own.
+	scriptLanguages = strings.Fields("perl expect tclsh awk gawk")
 	// runsCode are commands that run one of their words.
 	runsCode = strings.Fields("eval bash sh dash zsh ksh ash busybox su sudo ssh trap alias xargs find watch timeout env script parallel complete compgen exec nohup setsid flock unshare chroot docker podman kubectl .  source")
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/audit/store"
 	"github.com/e2bguard/e2bguard/internal/gateway"
+	"github.com/e2bguard/e2bguard/internal/redact/ruleset"
 	"github.com/e2bguard/e2bguard/internal/seal"
 )
 
@@ -337,3 +338,13 @@ var (
 	_ caddy.Destructor    = (*auditLog)(nil)
 	_ caddyevents.Handler = onStart(nil)
 )
+
+// loadRules gives the rules for secrets in what is kept. A nil *Rules in an
+// interface would be called.
+func loadRules() (audit.Masker, error) {
+	rules, err := ruleset.Load()
+	if err != nil {
+		return nil, err
+	}
+	return rules, nil
+}

@@ -95,6 +95,20 @@ func TestAuditLogLivesThroughReloads(t *testing.T) {
 	assert.GreaterOrEqual(t, kinds[audit.KindOutcome], 10)
 }
 
+// Keys of services that the gateway has never heard of are masked in what is kept.
+func TestAuditKeepsNoKeyOfAKnownForm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	caddyfile, base := site(t, fakeE2B(t, `{}`), "audit "+path+" {\n\t\t\tlog_code full\n\t\t}")
+	serve(t, caddyfile)
+	secret := "PMAK-" + "7f3a9c51e0d84b2673a1c95d" + "-" + "0e84b26d7f3a9c51e0d84b2673a1c95d0e"
+	command(t, base, "curl -H x:"+secret+" https://api.example.com")
+	require.NoError(t, caddy.Stop())
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.NotContains(t, string(b), secret)
+	assert.Contains(t, string(b), "secret:postman-api-token")
+}
+
 // `validate` runs beside a server that writes the log.
 func TestValidateLeavesTheLogAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

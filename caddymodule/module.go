@@ -185,6 +185,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		cfg.Audit.Policy = policyDigest(h.profile(), cfg)
 		if cfg.Audit.Log, err = h.openAudit(ctx); cfg.Audit.Log != nil {
 			path = cfg.Audit.Log.Path()
+			cfg.Audit.Rules, err = loadRules()
 		}
 	}
 	if err == nil {

@@ -26,7 +26,7 @@ const module = "github.com/e2bguard/e2bguard/"
 //	cmd → caddymodule → internal/gateway → {internal/e2b, policy, redact, guard}
 var layers = map[string][]string{
 	"cmd":         {"caddymodule"},
-	"caddymodule": {"guard/...", "internal/gateway", "internal/audit/...", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/demo", "internal/emulator"},
+	"caddymodule": {"guard/...", "internal/gateway", "internal/audit/...", "internal/body", "internal/policy", "internal/redact/...", "internal/seal", "internal/demo", "internal/emulator"},
 
 	"internal/gateway": {"internal/e2b/...", "internal/guardapi", "internal/audit", "internal/body", "internal/policy", "internal/redact", "internal/seal", "internal/pty", "guard", "guard/static"},
 	"internal/audit":   {"internal/audit", "internal/redact", "guard"},

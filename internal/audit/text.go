@@ -33,6 +33,23 @@ type Texts struct {
 	// kept, each; none with CodeDigest.
 	Output int
 	Masker Masker
+	// Rules, if set, looks over texts once more, with rules too slow for anything
+	// but evidence.
+	Rules Masker
+}
+
+// ruledBytes is how much of a text the rules look at: a text made to be slow for
+// them takes about a millisecond per KiB.
+const ruledBytes = 32 << 10
+
+// mask hides secrets in a text that somebody wrote.
+func (t Texts) mask(s string) string {
+	s = t.Masker.Mask(s)
+	if t.Rules == nil {
+		return s
+	}
+	n := min(len(s), ruledBytes)
+	return t.Rules.Mask(s[:n]) + s[n:]
 }
 
 // The defaults of Texts.
@@ -65,11 +82,11 @@ func (t Texts) Subject(s guard.Subject, r guard.Ruling) Subject {
 	}
 	switch code {
 	case CodeFull:
-		out.Text = t.Masker.Mask(s.Text)
+		out.Text = t.mask(s.Text)
 		out.Masked = out.Text != s.Text
 	case CodeHead:
 		seen := s.Text[:min(len(s.Text), t.Head+slack)]
-		masked := t.Masker.Mask(seen)
+		masked := t.mask(seen)
 		out.Masked = masked != seen
 		out.Text = head(masked, t.Head)
 		out.Cut = len(seen) < len(s.Text) || len(out.Text) < len(masked)
@@ -77,11 +94,15 @@ func (t Texts) Subject(s guard.Subject, r guard.Ruling) Subject {
 	}
 	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
 	if r.Err != nil {
-		out.Fault, out.Error = guard.FaultOf(r.Err).String(), t.short(r.Err.Error())
+		out.Fault, out.Error = guard.FaultOf(r.Err).String(), t.Quoting(r.Err.Error())
 	}
 	if v := r.Verdict; v.Decision == guard.Pass || v.Decision == guard.Block {
+		reasoning := t.short(v.Reasoning)
+		if v.Decision == guard.Block {
+			reasoning = t.Quoting(v.Reasoning)
+		}
 		out.Verdict = &Verdict{
-			Decision: v.Decision.String(), Reasoning: t.short(v.Reasoning), Violations: v.Violations,
+			Decision: v.Decision.String(), Reasoning: reasoning, Violations: v.Violations,
 			Guard: v.Guard, Cached: v.Cached, Took: v.Took.Microseconds(),
 		}
 	}
@@ -94,8 +115,17 @@ func (t Texts) short(s string) string {
 	return strings.ToValidUTF8(head(t.Masker.Mask(s[:min(len(s), limit+slack)]), limit), "\uFFFD")
 }
 
-// Short is a reason, a path or an error as a record holds it.
+// Short is an id or a value as a record holds it.
 func (t Texts) Short(s string) string { return t.short(s) }
+
+// Quoting is a reason or an error, which may quote what was judged, as a record
+// holds it.
+func (t Texts) Quoting(s string) string {
+	if s == "" {
+		return ""
+	}
+	return t.short(t.mask(s[:min(len(s), 2*slack)]))
+}
 
 // head is the first n bytes of a text, without half a character.
 func head(s string, n int) string {
@@ -178,14 +208,14 @@ func (t Texts) Captured(c *Capture) *Output {
 	}
 	rest := string(c.tail[c.at:]) + string(c.tail[:c.at])
 	if all := int64(len(c.head) + len(rest)); all+c.missed == c.bytes { // nothing between the two was dropped
-		text := t.Masker.Mask(string(c.head) + rest)
+		text := t.mask(string(c.head) + rest)
 		if len(text) <= 2*t.Output {
 			out.Head = strings.ToValidUTF8(text, "\uFFFD")
 			return out
 		}
 		out.Head, out.Tail = head(text, t.Output), tail(text, t.Output)
 	} else {
-		out.Head, out.Tail = head(t.Masker.Mask(string(c.head)), t.Output), tail(t.Masker.Mask(rest), t.Output)
+		out.Head, out.Tail = head(t.mask(string(c.head)), t.Output), tail(t.mask(rest), t.Output)
 	}
 	out.Cut = true
 	out.Head, out.Tail = strings.ToValidUTF8(out.Head, "\uFFFD"), strings.ToValidUTF8(out.Tail, "\uFFFD")

@@ -27,6 +27,8 @@ type Audit struct {
 	Code        audit.Code
 	HeadBytes   int
 	OutputBytes int
+	// Rules, if set, looks for secrets in texts once more.
+	Rules audit.Masker
 	// PassOnFailure lets a call go on whose record cannot be written.
 	PassOnFailure bool
 	// Policy is the digest of the configuration that decides.
@@ -147,7 +149,7 @@ func (c *call) settle() *audit.Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	o := &audit.Outcome{
-		Ended: e.ended, Status: c.answered, ExitCode: e.exitCode, Error: c.texts().Short(e.err), KilledBy: e.killedBy,
+		Ended: e.ended, Status: c.answered, ExitCode: e.exitCode, Error: c.texts().Quoting(e.err), KilledBy: e.killedBy,
 		Stdout: c.texts().Captured(e.outputs[relay.Stdout]), Stderr: c.texts().Captured(e.outputs[relay.Stderr]),
 		PTY: c.texts().Captured(e.outputs[relay.PTY]), Wall: time.Since(c.started).Microseconds(),
 	}
@@ -183,7 +185,7 @@ func (c *call) settle() *audit.Outcome {
 func (g *Gateway) recordTeardown(t teardown, fault error) {
 	o := &audit.Outcome{Ended: audit.EndedComplete, DestroyedBy: t.cause}
 	if fault != nil {
-		o.Ended, o.Error = audit.EndedError, g.texts.Short(fault.Error())
+		o.Ended, o.Error = audit.EndedError, g.texts.Quoting(fault.Error())
 	}
 	if log := g.cfg.Audit.Log; log != nil {
 		log.Note(audit.Record{Kind: audit.KindTeardown, ID: t.request, Call: &audit.Call{Sandbox: t.sandbox, Client: t.client}, Outcome: o})

@@ -105,7 +105,7 @@ func New(cfg Config) (*Gateway, error) {
 	if cfg.Run != nil {
 		g.programs, g.pool = newPrograms(), newPool(g, cfg.Run.Pool)
 	}
-	g.texts = audit.Texts{Code: cfg.Audit.Code, Head: cfg.Audit.HeadBytes, Output: cfg.Audit.OutputBytes, Masker: g.masker}
+	g.texts = audit.Texts{Code: cfg.Audit.Code, Head: cfg.Audit.HeadBytes, Output: cfg.Audit.OutputBytes, Masker: g.masker, Rules: cfg.Audit.Rules}
 	g.fwd, err = newForwarder(g)
 	return g, err
 }

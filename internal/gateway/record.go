@@ -52,7 +52,7 @@ func (c *call) recordLate(s screened) *refusal.Refusal {
 	}
 	c.log(levelOf(decision), decision, []screened{s})
 	if !s.ruling.Allow {
-		d := audit.Decision{Decision: decision, Reason: c.texts().Short(s.ruling.Reason), Late: true}
+		d := audit.Decision{Decision: decision, Reason: c.texts().Quoting(s.ruling.Reason), Late: true}
 		if err := c.recordDecision(context.WithoutCancel(c.r.Context()), d, []screened{s}); err != nil {
 			c.unrecorded(err)
 		}
@@ -83,9 +83,9 @@ func (c *call) recordRefusal(ref *refusal.Refusal) {
 	case c.evidence.decided:
 		c.sawRefusal(ref)
 	case !c.quiet:
-		d := audit.Decision{Decision: c.outcome.Decision, Code: string(ref.Code), Reason: c.texts().Short(ref.Reason)}
+		d := audit.Decision{Decision: c.outcome.Decision, Code: string(ref.Code), Reason: c.texts().Quoting(ref.Reason)}
 		if ref.Err != nil {
-			d.Cause = c.texts().Short(ref.Err.Error())
+			d.Cause = c.texts().Quoting(ref.Err.Error())
 		}
 		if err := c.recordDecision(context.WithoutCancel(c.r.Context()), d, c.rulings); err != nil {
 			c.unrecorded(err)

@@ -109,7 +109,7 @@ func TestStreamEndsAtOutputLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(out, passed))
 	requireRefused(t, out[len(passed):])
-	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventLimit}}, seen)
+	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventLimit}}, seen)
 	assert.EqualValues(t, 10, f.OutputBytes())
 }
 
@@ -138,7 +138,7 @@ func TestLongOutputLineIsCutInsideItsText(t *testing.T) {
 
 			out, seen, f, err := run(iotest.HalfReader(strings.NewReader(counted+line+end)), interpreter.StreamLimits{OutputBytes: 1 << 20, RequestID: "r1"})
 			require.NoError(t, err)
-			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventLimit}}, seen)
+			assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventLimit}}, seen)
 			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 			require.Len(t, lines, 4)
 			var event struct{ Type, Text, Timestamp string }
@@ -187,7 +187,7 @@ func TestLongResultOverTheLimitBreaksOff(t *testing.T) {
 	in := strings.NewReader(counted + result(strings.Repeat("A", 8<<20)) + end)
 	out, seen, _, err := run(in, interpreter.StreamLimits{ResultBytes: 4 << 20})
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventLimit}}, seen)
+	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventLimit}}, seen)
 	assert.LessOrEqual(t, len(out), 5<<20)
 }
 
@@ -196,7 +196,7 @@ func TestLongResultPasses(t *testing.T) {
 	out, seen, f, err := run(strings.NewReader(in), interpreter.StreamLimits{ResultBytes: 64 << 20, OutputBytes: 10})
 	require.NoError(t, err)
 	assert.True(t, in == out)
-	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventEnd}}, seen)
+	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventEnd}}, seen)
 	assert.EqualValues(t, 1, f.OutputBytes())
 }
 
@@ -208,7 +208,7 @@ func TestTruncationStaysTruncation(t *testing.T) {
 	out, seen, _, err := run(io.MultiReader(strings.NewReader(whole+`{"type": "std`), iotest.ErrReader(reset)), interpreter.StreamLimits{})
 	require.ErrorIs(t, err, reset)
 	assert.Equal(t, whole, out)
-	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventAborted, Err: reset}}, seen)
+	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventAborted, Err: reset}}, seen)
 }
 
 func TestLastLineWithoutBreakPasses(t *testing.T) {
@@ -216,7 +216,7 @@ func TestLastLineWithoutBreakPasses(t *testing.T) {
 	out, seen, _, err := run(strings.NewReader(in), interpreter.StreamLimits{})
 	require.NoError(t, err)
 	assert.Equal(t, in, out)
-	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventEnd}}, seen)
+	assert.Equal(t, []interpreter.Event{{Kind: interpreter.EventStart}, {Kind: interpreter.EventEnd}}, seen)
 }
 
 func TestCutEndsStreamWithError(t *testing.T) {

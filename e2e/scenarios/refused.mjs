@@ -21,6 +21,24 @@ export const refused = {
     return `${response.status} ${await response.text()}`
   },
 
+  'a file of a volume': async (_sandbox, { Volume, options }) => {
+    const volume = await Volume.create('refused-file', options)
+    try {
+      return await text(volume.writeFile('/steal.sh', `#!/bin/bash\n${theft}\n`))
+    } finally {
+      await Volume.destroy(volume.volumeId, options)
+    }
+  },
+
+  'a mount over the system': async (_sandbox, { Sandbox, Volume, options }) => {
+    const volume = await Volume.create('refused-mount', options)
+    try {
+      return await text(Sandbox.create({ ...options, volumeMounts: { '/usr/local/bin': volume } }))
+    } finally {
+      await Volume.destroy(volume.volumeId, options)
+    }
+  },
+
   'a port nobody opened': async (sandbox) => {
     const response = await fetch(`https://${sandbox.getHost(3000)}/`)
     return `${response.status} ${await response.text()}`

@@ -184,7 +184,9 @@ func readSandbox(o *strictjson.Object) (SandboxInfo, error) {
 		atEnd, _ := getText(lifecycle, "onTimeout")
 		info.PausesAtEnd = atEnd == "pause"
 	}
-	for _, mount := range answeredMounts(o, &info.VolumesKnown) {
+	mounts, said := answeredMounts(o)
+	info.VolumesKnown = said
+	for _, mount := range mounts {
 		name, _ := getText(mount, "name")
 		info.Volumes = append(info.Volumes, name)
 	}

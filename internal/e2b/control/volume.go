@@ -131,7 +131,8 @@ func (m *message) Volumes() []string {
 // knows it by.
 func (a *Answer) RenameVolumes(name func(string) string) {
 	for _, o := range a.sandboxes {
-		for _, mount := range answeredMounts(o, new(bool)) {
+		mounts, _ := answeredMounts(o)
+		for _, mount := range mounts {
 			if known, ok := getText(mount, "name"); ok {
 				mount.Set("name", name(known))
 			}
@@ -139,19 +140,17 @@ func (a *Answer) RenameVolumes(name func(string) string) {
 	}
 }
 
-// answeredMounts are the mounts that an answer tells of a sandbox; said reports
-// whether it tells of any.
-func answeredMounts(o *strictjson.Object, said *bool) []*strictjson.Object {
+// answeredMounts are the mounts that an answer tells of a sandbox; said is false
+// where it does not say.
+func answeredMounts(o *strictjson.Object) (mounts []*strictjson.Object, said bool) {
 	value, _ := o.Get("volumeMounts")
-	list, ok := value.([]any)
-	*said = ok
-	var mounts []*strictjson.Object
+	list, said := value.([]any)
 	for _, e := range list {
 		if mount, ok := e.(*strictjson.Object); ok {
 			mounts = append(mounts, mount)
 		}
 	}
-	return mounts
+	return mounts, said
 }
 
 // Volume is what an answer of E2B says of one volume.
@@ -206,7 +205,7 @@ func DecodeVolumes(body []byte) (*VolumeAnswer, error) {
 	return a, nil
 }
 
-// Keep leaves only those volumes for which it is told to.
+// Keep leaves only those volumes of a list for which it is told to.
 func (a *VolumeAnswer) Keep(keep func(Volume) bool) {
 	kept, list := a.Volumes[:0:0], []any{}
 	for _, v := range a.Volumes {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
@@ -68,15 +69,15 @@ func ReadVolumePath(r *http.Request, volume string) (VolumePath, *refusal.Refusa
 		}
 	}
 	given := query.Get("path")
+	p := VolumePath{Path: path.Clean("/" + given), RawQuery: r.URL.RawQuery, volume: volume}
 	switch {
 	case given == "":
 		return VolumePath{}, invalid("The query names no path. Name it in the parameter path.")
-	case strings.ContainsRune(given, 0):
-		return VolumePath{}, invalid("The path contains a NUL byte, which no file system knows.")
-	case strings.TrimSpace(given) != given:
+	case strings.ContainsRune(given, 0) || !utf8.ValidString(given):
+		return VolumePath{}, invalid("The path contains a NUL byte or is no UTF-8, which not all servers take as it is.")
+	case strings.TrimSpace(given) != given || strings.TrimSpace(p.Path) != p.Path:
 		return VolumePath{}, invalid("The path begins or ends with white space, which some servers drop. Leave it out.")
 	}
-	p := VolumePath{Path: path.Clean("/" + given), RawQuery: r.URL.RawQuery, volume: volume}
 	if p.Path != given {
 		query.Set("path", p.Path)
 		p.RawQuery = query.Encode()

@@ -64,6 +64,6 @@ func volumeSubjects(action string) func(*call) ([]guard.Subject, *refusal.Refusa
 			return nil, ref
 		}
 		c.setQuery(p.RawQuery) // as it was judged
-		return []guard.Subject{p.Subject(action)}, nil
+		return p.Subjects(action), nil
 	}
 }

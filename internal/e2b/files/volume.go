@@ -89,10 +89,15 @@ func ReadVolumePath(r *http.Request, volume string) (VolumePath, *refusal.Refusa
 // for nobody knows where the volume is, or will be, mounted. See MountPoint.
 func (p VolumePath) Judged() string { return path.Join("/mnt", p.volume, p.Path) }
 
-// Subject is the subject of a call that does not write a file's content. action is
-// as in guard.LabelAction.
-func (p VolumePath) Subject(action string) guard.Subject {
-	return subject(action, p.Judged(), "", "", "")
+// Subjects are what a guard must see of a call that does not write a file's content.
+// action is as in guard.LabelAction. A hidden file that is read from the volume's root
+// is judged as one of a home besides: whole homes are kept in volumes.
+func (p VolumePath) Subjects(action string) []guard.Subject {
+	subjects := []guard.Subject{subject(action, p.Judged(), "", "", "")}
+	if action == "read" && strings.HasPrefix(p.Path, "/.") {
+		subjects = append(subjects, subject(action, "~"+p.Path, "", "", ""))
+	}
+	return subjects
 }
 
 // NewVolumeUpload reads the head of an upload of one file to a volume. It refuses

@@ -32,6 +32,20 @@ func TestAVolumesPathIsForwardedAsItIsJudged(t *testing.T) {
 	}
 }
 
+func TestAHiddenFileOfAVolumeIsJudgedAsOneOfAHomeToo(t *testing.T) {
+	targets := func(query, action string) (out []string) {
+		p, ref := ReadVolumePath(volumeRequest(query), "v")
+		require.Nil(t, ref)
+		for _, s := range p.Subjects(action) {
+			out = append(out, s.Target)
+		}
+		return out
+	}
+	require.Equal(t, []string{"/mnt/v/.ssh/id_rsa", "~/.ssh/id_rsa"}, targets("path=.ssh/id_rsa", "read"))
+	require.Equal(t, []string{"/mnt/v/x/.ssh/id_rsa"}, targets("path=x/.ssh/id_rsa", "read"))
+	require.Equal(t, []string{"/mnt/v/.ssh/id_rsa"}, targets("path=.ssh/id_rsa", "remove"))
+}
+
 // What E2B reads of the query that is forwarded is the path that was judged.
 func FuzzReadVolumePath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {

@@ -1,7 +1,8 @@
 // Command bench compares e2bguard with Caddy's plain reverse_proxy, and e2bguard
 // that keeps an audit log with one that does not. All are processes of the same
 // built binary, measured in turns in one run, in front of an upstream that does
-// nothing.
+// nothing. Then it compares the gateway as a code runner with a client that takes
+// the same steps itself.
 //
 // It prints a table of medians and the product's targets beside them. A missed
 // target is marked and does not fail the run, for the numbers depend on the
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	binary := flag.String("binary", "bin/e2bguard", "the built binary")
-	rounds := flag.Int("rounds", 5, "rounds, each measuring all in turns")
+	rounds := flag.Int("rounds", 5, "rounds, each measuring all proxies in turns; 0 measures programs alone")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -29,7 +30,14 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 
-	if err := run(ctx, *binary, *rounds); err != nil {
+	var err error
+	if *rounds > 0 {
+		err = run(ctx, *binary, *rounds)
+	}
+	if err == nil {
+		err = runPrograms(ctx, *binary)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // Nothing is left to defer for.
 	}
@@ -73,6 +81,21 @@ func run(ctx context.Context, binary string, rounds int) (err error) {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
 	}
 	printTable(os.Stdout, subjects[0], subjects[1], subjects[2], subjects[3])
+	return nil
+}
+
+// runPrograms measures the gateway as a code runner.
+func runPrograms(ctx context.Context, binary string) error {
+	p, err := startPrograms(ctx, binary)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	steps, run, pooled, err := p.measure(ctx)
+	if err != nil {
+		return fmt.Errorf("measuring programs: %w", err)
+	}
+	printPrograms(os.Stdout, steps, run, pooled)
 	return nil
 }
 

@@ -86,11 +86,21 @@ func compare(plain, guarded, synced, async subject) []comparison {
 }
 
 func printTable(out io.Writer, plain, guarded, synced, async subject) {
-	const format = "%-30s %14s %14s %14s  %-14s %s\n"
 	fmt.Fprintf(out, "%s/%s, %d CPUs; medians of %d rounds in turns; every guarded command is a new one; rows with audit compare with e2bguard without\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), len(plain.getP50))
-	fmt.Fprintf(out, format, "", "plain Caddy", "e2bguard", "compared", "target", "")
-	for _, c := range compare(plain, guarded, synced, async) {
+	printRows(out, "plain Caddy", compare(plain, guarded, synced, async))
+}
+
+func printPrograms(out io.Writer, steps, run, pooled []float64) {
+	fmt.Fprintf(out, "\nprograms: a client that asks the guard (%s), makes a sandbox (%s), runs and ends it, compared with one that posts to /run; medians of %d in turns\n\n",
+		guardTakes, createTakes, len(steps))
+	printRows(out, "in order", comparePrograms(steps, run, pooled))
+}
+
+func printRows(out io.Writer, first string, rows []comparison) {
+	const format = "%-30s %14s %14s %14s  %-14s %s\n"
+	fmt.Fprintf(out, format, "", first, "e2bguard", "compared", "target", "")
+	for _, c := range rows {
 		mark := ""
 		switch {
 		case c.target == "":

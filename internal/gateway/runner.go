@@ -17,8 +17,8 @@ import (
 )
 
 // answerRun runs a program: it is judged while a sandbox is being made for it,
-// brought there, run within limits, and the sandbox is destroyed, whatever comes
-// of it.
+// brought there, and run within limits. When it returns, or panics, the sandbox is
+// gone, or is being ended, whatever came of the program.
 func (c *call) answerRun() *refusal.Refusal {
 	body, ref := c.bodyBytes()
 	if ref != nil {
@@ -42,13 +42,23 @@ func (c *call) answerRun() *refusal.Refusal {
 	asked := c.r
 	defer func() { c.r = asked }() // whose context says whether the client is there
 	c.r = asked.WithContext(ctx)
-	result, ref := c.judgeAndRun(c.newBox(true))
+
+	box := c.newBox(true)
+	defer func() { // on every path: a panic's, too
+		if box.end(c.id) {
+			c.evidence.destroyedBy = endedByRun
+		}
+	}()
+	result, ref := c.judgeAndRun(&box)
 	if ref != nil && isStopping(ctx) {
 		return refuseStopping()
 	}
 	if ref != nil {
 		return ref
 	}
+	// The client need not wait until E2B has confirmed the end; its next call on the
+	// connection does.
+	box.free()
 	c.answerRan(result)
 	return nil
 }
@@ -66,14 +76,8 @@ func (c *call) newBox(warm bool) *disposable {
 	return c.g.newDisposable(context.WithoutCancel(c.r.Context()), c.client, template, 0, c.trace())
 }
 
-// judgeAndRun judges the program and runs it. When it returns, or panics, the
-// sandbox is gone, or is being ended.
-func (c *call) judgeAndRun(box *disposable) (result runAnswer, ref *refusal.Refusal) {
-	defer func() {
-		if box.end(c.id) {
-			c.evidence.destroyedBy = endedByRun
-		}
-	}()
+// judgeAndRun judges the program and runs it.
+func (c *call) judgeAndRun(box **disposable) (runAnswer, *refusal.Refusal) {
 	if ref := c.review(c.program.subjects()); ref != nil {
 		return c.answerBlock(ref)
 	}
@@ -82,17 +86,17 @@ func (c *call) judgeAndRun(box *disposable) (result runAnswer, ref *refusal.Refu
 	}
 	c.evidence.decided = true
 	c.log(levelOf(c.outcome.Decision), c.outcome.Decision, c.rulings)
-	ref = c.bring(box)
-	if ref != nil && box.warm && c.r.Context().Err() == nil {
-		// It may have ended while it waited: somebody else's kill, or E2B's.
-		box.end(c.id)
-		box = c.newBox(false)
-		ref = c.bring(box)
+	ref := c.bring(*box)
+	if ref != nil && (*box).warm && c.r.Context().Err() == nil {
+		// It may have ended while it waited: by somebody else's kill, or E2B's.
+		(*box).end(c.id)
+		*box = c.newBox(false)
+		ref = c.bring(*box)
 	}
 	if ref != nil {
 		return runAnswer{}, ref
 	}
-	return c.execute(box)
+	return c.execute(*box)
 }
 
 // answerBlock is the answer to a program that the guard said no to, or could not
@@ -215,12 +219,13 @@ func (c *call) settleRun(p *envd.Run, cut refusal.Code, out runOutput) runAnswer
 		c.sawEnd(audit.EndedTruncated, "")
 		fail(string(refusal.CodeUpstream), "E2B broke the program's output off, so it is not known how the program ended.")
 	case !p.Exited && cpu > 0 && strings.Contains(strings.ToLower(p.Status), "cpu time"):
-		c.sawEnd("", p.Status)
+		c.sawEnd(audit.EndedComplete, p.Status)
 		fail(codeCPU, "The program used %d seconds of CPU time, as much as it may, and was stopped. Do less in one run, or split the work.", cpu)
 	case !p.Exited:
-		c.sawEnd("", p.Status)
+		c.sawEnd(audit.EndedComplete, p.Status)
 		fail(codeSignal, "The program did not end by itself (%s). It may have used more memory than it may, or crashed.", p.Status)
 	default:
+		c.sawEnd(audit.EndedComplete, "")
 		a.ExitCode = &p.ExitCode
 	}
 	c.evidence.exitCode = a.ExitCode

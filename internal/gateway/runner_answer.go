@@ -60,6 +60,7 @@ func (c *call) newRunOutput() runOutput {
 func (c *call) answerRan(a runAnswer) {
 	if !refusal.WantsEvents(c.r.Header) {
 		c.answerJSON(http.StatusOK, line(a))
+		_ = http.NewResponseController(c.w).Flush() // a writer that cannot has it all at the end
 		return
 	}
 	a.Type, a.Stdout, a.Stderr = "result", nil, nil

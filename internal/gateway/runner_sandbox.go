@@ -129,6 +129,18 @@ func (d *disposable) end(request string) (confirmed bool) {
 	if d.id == "" {
 		return false // there is none, or E2B did not tell of it
 	}
-	d.g.uncount(d.client, d.id)
+	d.free()
 	return d.g.endSandbox(teardown{sandbox: d.id, client: d.client, cause: endedByRun, request: request})
+}
+
+// free gives back the place that the sandbox, if it is there, has among its
+// client's: it is about to end.
+func (d *disposable) free() {
+	select {
+	case <-d.made:
+		if d.id != "" {
+			d.g.uncount(d.client, d.id)
+		}
+	default:
+	}
 }

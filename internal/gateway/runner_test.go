@@ -154,7 +154,7 @@ func TestRunGivesBackWhatTheProgramDid(t *testing.T) {
 			assert.Equal(t, c.exit, *got.ExitCode)
 			assert.False(t, got.Truncated)
 			assert.Contains(t, raw.Header.Get("E2b-Guard"), "pass; id="+got.RequestID)
-			require.Empty(t, h.left(t), "the sandbox is gone when the answer comes")
+			h.nothingLeft(t)
 		})
 	}
 }
@@ -207,6 +207,7 @@ func TestBlockedRunLeavesNothing(t *testing.T) {
 			assert.Contains(t, got.Reasoning, "the text contains the word evil")
 			assert.Nil(t, got.ExitCode)
 			assert.Contains(t, raw.Header.Get("E2b-Guard"), "block; id="+got.RequestID)
+			require.Eventually(t, func() bool { return len(b.teardowns(t)) == 1 }, 10*time.Second, 5*time.Millisecond)
 			require.Empty(t, h.left(t))
 			assert.Equal(t, []string{"POST /v2/sandboxes", "DELETE /sandboxes/{id}", "GET /sandboxes/{id}"}, h.calls())
 
@@ -320,7 +321,7 @@ func TestRunThatFailsLeavesNoSandbox(t *testing.T) {
 			assert.NotEmpty(t, got.Code)
 			assert.Contains(t, got.Reasoning, c.says)
 			assert.Nil(t, got.ExitCode)
-			require.Empty(t, h.left(t))
+			h.nothingLeft(t)
 		})
 	}
 }
@@ -387,7 +388,7 @@ func TestRunWhoseClientLeavesLeavesNoSandbox(t *testing.T) {
 			case <-time.After(15 * time.Second):
 				t.Fatal("the sandbox was not ended")
 			}
-			require.Empty(t, h.left(t))
+			h.nothingLeft(t)
 		})
 	}
 }
@@ -422,7 +423,7 @@ func TestRunKeepsToItsLimits(t *testing.T) {
 			assert.Equal(t, c.truncated, got.Truncated)
 			assert.Contains(t, raw.Header.Get("E2b-Guard"), c.changed)
 			assert.Equal(t, c.status == "pass", got.ExitCode != nil)
-			require.Empty(t, h.left(t))
+			h.nothingLeft(t)
 		})
 	}
 	for _, r := range h.reached() {
@@ -672,7 +673,7 @@ func TestRunStreamsOutputAsItComes(t *testing.T) {
 	assert.Equal(t, 4, *last.ExitCode)
 	assert.Equal(t, events[0].RequestID, last.RequestID)
 	assert.Empty(t, last.Stdout+last.Stderr)
-	require.Empty(t, h.left(t))
+	h.nothingLeft(t)
 }
 
 func TestRunThatStreamsEndsWithItsResult(t *testing.T) {
@@ -697,7 +698,7 @@ func TestRunThatStreamsEndsWithItsResult(t *testing.T) {
 		}
 		last := events[len(events)-1]
 		assert.Equal(t, []string{"result", want.last, want.code, want.output}, []string{last.Type, last.Status, last.Code, output}, body)
-		require.Empty(t, h.left(t))
+		h.nothingLeft(t)
 	}
 }
 

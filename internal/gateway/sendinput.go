@@ -247,13 +247,9 @@ func (s *inputStream) pass(w io.Writer, msg *envd.Message) error {
 		if ref != nil {
 			return ref
 		}
-		for _, subject := range next.subjects {
-			res := s.c.ask(s.c.r.Context(), subject)
-			s.c.recordLate(res)
-			if !res.ruling.Allow {
-				s.c.takeBack(s.c.turn.p, next.keys)
-				return refuseRuling(res.ruling)
-			}
+		if ref := s.review(next.subjects); ref != nil {
+			s.c.takeBack(s.c.turn.p, next.keys)
+			return ref
 		}
 		s.c.turn.next, s.c.turn.sent = next, true
 		next.keys.send()
@@ -264,6 +260,22 @@ func (s *inputStream) pass(w io.Writer, msg *envd.Message) error {
 	}
 	_, err = w.Write(encoded)
 	return err
+}
+
+// review judges what a message says, and puts it on record.
+func (s *inputStream) review(subjects []guard.Subject) *refusal.Refusal {
+	if len(subjects) == 0 {
+		return nil
+	}
+	if ref := s.c.spendGuardCalls(len(subjects)); ref != nil {
+		return ref
+	}
+	for _, subject := range subjects {
+		if ref := s.c.recordLate(s.c.ask(s.c.r.Context(), subject)); ref != nil {
+			return ref
+		}
+	}
+	return nil
 }
 
 // stop ends the stream and waits for it, so that nothing reads the client's body

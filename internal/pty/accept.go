@@ -52,7 +52,7 @@ func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 		return false
 	}
 	text := st.line.text()
-	hidden := password.MatchString(st.prompt)
+	hidden := s.hidden(st)
 	top := st.top()
 	readsShell := strict && top.kind != repl
 	if readsShell || top.kind == repl && s.atShellPrompt(st) {
@@ -77,6 +77,10 @@ func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 		}
 	}
 	s.reviews(p, text, ahead, unknown, hidden)
+	if hidden {
+		st.names = nil
+	}
+	st.secret = st.secret && hidden && strings.TrimSpace(text) == ""
 	if !hidden && !unknown && !st.remember(text, s) {
 		p.Refusal = roomHint
 		return false
@@ -101,6 +105,19 @@ func (s *Session) expand(st *state, text string) (string, bool) {
 		return text, true
 	}
 	return expandHistory(text, st.last)
+}
+
+// hidden reports whether the line is one that is not shown: its prompt asks for a
+// password, the command that reads it was told not to show it, or it does not.
+func (s *Session) hidden(st *state) bool {
+	if password.MatchString(st.prompt) {
+		return true
+	}
+	if s.screen == nil || s.screen.pasting || s.atShellPrompt(st) {
+		return false
+	}
+	before, _ := s.screen.before()
+	return st.secret || st.top().kind == plain && st.unshown && before == st.prompt
 }
 
 // edited reports whether a line editor seems to read the keys. It is a guess.

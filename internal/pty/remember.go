@@ -9,6 +9,9 @@ import (
 // readInto is a read whose next line becomes a variable.
 var readInto = regexp.MustCompile(`\bread\b((?:\s+-\w+)*)((?:\s+[A-Za-z_]\w*)+)`)
 
+// readsSecret is a read that does not show what is typed.
+var readsSecret = regexp.MustCompile(`\bread\b(\s+-\w+|\s+-[ptuia]\s*\S+)*\s+-\w*s`)
+
 // remember notes what the line changes for those after it. It reports whether
 // there was room.
 func (st *state) remember(text string, s *Session) bool {
@@ -63,6 +66,7 @@ func (st *state) remember(text string, s *Session) bool {
 	if m := readInto.FindStringSubmatch(command); m != nil {
 		st.names = strings.Fields(m[2])
 	}
+	st.secret = readsSecret.MatchString(command)
 	if leaves.MatchString(command) {
 		st.pop()
 	} else {

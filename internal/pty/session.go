@@ -100,6 +100,8 @@ type state struct {
 	pending string   // a shell command that is not complete
 	last    string   // the last complete one
 	names   []string // what the next line may become the value of
+	secret  bool     // the command that reads the next line was told not to show it
+	unshown bool     // keys of this line were sent before, so that they would be shown
 	// spoken are the languages of programs that were started. They are judged from
 	// then on: that such a program has ended is only what the screen says.
 	spoken []*spoken
@@ -182,6 +184,7 @@ func (s *Session) Commit(p *Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = p.next
+	s.state.unshown = s.state.line.text() != ""
 	if s.screen != nil && (p.Look == nil || len(p.Look.Ask) > 0) {
 		s.sent = s.screen.frames
 	}
@@ -345,5 +348,5 @@ func (st *state) newLine() {
 	st.line.reset()
 	st.empty = st.line.clone()
 	st.cooked.reset("")
-	st.raw, st.begun = nil, false
+	st.raw, st.begun, st.unshown = nil, false, false
 }

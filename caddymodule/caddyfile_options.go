@@ -62,6 +62,7 @@ func options(h *Handler) []option {
 			doc: "`POST /run` runs a program of a client with a key in a sandbox of its own, which is destroyed whatever comes of it."},
 		{name: "guard_api", syntax: "", set: present(&h.GuardAPI), fallback: off,
 			doc: "`POST /api/guard` answers clients with a key that ask for a verdict and run nothing, as the Superagent Guard API does."},
+		{name: "reaper", syntax: "{ … }", set: h.parseReaper, doc: "Ends sandboxes that nobody else ends: with client keys those that outlived their lifetime, after a crash for example; not without.", block: reaperOptions(new(Reaper))},
 		{name: "audit", syntax: "PATH [{ … }]", set: h.parseAudit, fallback: "none: lines of Caddy's log, best effort", block: auditOptions(new(Audit)),
 			doc: "A record of each guarded call, on disk before the call is forwarded, in a chain that shows tampering. One file for each process. Placeholders allowed."},
 	}

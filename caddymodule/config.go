@@ -159,6 +159,8 @@ func (h *Handler) config(ctx caddy.Context) (gateway.Config, error) {
 	note(err)
 	cfg.Body, err = h.Buffer.config(repl)
 	note(err)
+	cfg.Reaper, err = h.Reaper.config(len(cfg.Clients) > 0)
+	note(err)
 	cfg.Audit, h.auditPlace, h.auditOptions, err = h.Audit.config(repl)
 	note(err)
 	// Last: a configuration with a fault must not leave a generated key behind.

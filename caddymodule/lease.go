@@ -1,6 +1,9 @@
 package caddymodule
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // lease keeps what a handler owns alive until its last call has ended: Caddy
 // cleans a configuration up while its streams are still running.
@@ -9,9 +12,31 @@ type lease struct {
 	calls   int
 	retired bool
 	release func()
+	once    sync.Once
+	over    chan struct{} // closed when it was released
 }
 
-func newLease(release func()) *lease { return &lease{release: release} }
+func newLease(release func()) *lease {
+	l := &lease{over: make(chan struct{})}
+	l.release = func() {
+		l.once.Do(func() {
+			defer close(l.over)
+			release()
+		})
+	}
+	return l
+}
+
+// end releases when the last call has ended, or the time is over.
+func (l *lease) end(longest time.Duration) {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-l.over:
+	case <-timer.C:
+		l.release()
+	}
+}
 
 // take says whether a call may start; each true needs one give.
 func (l *lease) take() bool {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -144,6 +145,10 @@ type Handler struct {
 	// nothing, as the Superagent Guard API does. It needs clients. Default: closed.
 	GuardAPI bool `json:"guard_api,omitempty"`
 
+	// Reaper ends sandboxes that nobody else ends. Default, with client keys: those
+	// that outlived their lifetime.
+	Reaper *Reaper `json:"reaper,omitempty"`
+
 	// Audit keeps a record of every guarded call. Default: none but the lines of
 	// the logger http.handlers.e2b_guard.
 	Audit *Audit `json:"audit,omitempty"`
@@ -151,7 +156,9 @@ type Handler struct {
 	auditPlace   auditPlace
 	auditOptions audit.Options
 	gw           *gateway.Gateway
+	shared       *shared
 	lease        *lease
+	stopReaper   func()
 	access       *accessLog
 	logger       *zap.Logger
 }
@@ -179,7 +186,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.State = shared.state
+	cfg.State, cfg.Hold = shared.state, h.hold
 	path := "" // of the audit log that this handler holds
 	if cfg.Guard, cfg.Secrets, err = h.loadGuards(ctx, cfg); err == nil {
 		cfg.Audit.Policy = policyDigest(h.profile(), cfg)
@@ -192,28 +199,62 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.gw, err = gateway.New(cfg)
 	}
 	if err != nil {
-		return errors.Join(err, releaseAudit(path), releaseShared(states))
+		_, released := releaseShared(states)
+		return errors.Join(err, released, releaseAudit(path))
 	}
 	logger := h.logger
+	h.shared = shared
+	shared.join(h)
 	h.lease = newLease(func() {
-		if err := errors.Join(h.gw.Close(), releaseAudit(path), releaseShared(states)); err != nil {
+		shared.forget(h)
+		last, err := releaseShared(states)
+		if last {
+			h.gw.EndMade()
+		}
+		// The log comes last: it tells of what was ended above.
+		if err := errors.Join(err, h.gw.Close(), releaseAudit(path)); err != nil {
 			logger.Error("closing the gateway", zap.Error(err))
 		}
 	})
 	h.access = newAccessLog(ctx)
-	return nil
+	return h.startReaper(ctx)
 }
 
 // Cleanup ends this handler when its last call has ended. Caddy calls it while
 // streams of a reloaded configuration are still running, and those must not be
-// cut.
+// cut. At the end of the process nothing can be left for later.
 func (h *Handler) Cleanup() error {
-	if h.lease != nil {
-		h.gw.Retire(caddy.Exiting())
-		h.lease.retire()
+	if h.lease == nil {
+		return nil
 	}
-	return nil
+	h.stopReaper()
+	last := h.shared.leave(h)
+	for _, old := range last {
+		old.gw.Abandon()
+	}
+	release := h.hold()
+	h.gw.Retire(caddy.Exiting())
+	h.lease.retire()
+	if !caddy.Exiting() {
+		release()
+		return nil
+	}
+	h.gw.EndMade()
+	var problems []error
+	for _, old := range last {
+		problems = append(problems, old.gw.Close())
+	}
+	release()
+	deadline := time.Now().Add(exitWait)
+	for _, old := range last {
+		old.lease.end(time.Until(deadline))
+	}
+	return errors.Join(problems...)
 }
+
+// exitWait is how long the end of the process waits for calls that are still
+// running when Caddy's grace period is over.
+const exitWait = 2 * time.Second
 
 // ServeHTTP takes one call through the gateway. Refusals are written by the
 // gateway in the form each SDK reads, so the error is always nil and

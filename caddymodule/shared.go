@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -16,6 +17,41 @@ var pool = caddy.NewUsagePool()
 // running sandboxes.
 type shared struct {
 	state *gateway.State
+
+	mu sync.Mutex
+	// handlers are those that still have something to do: whether they are part of
+	// the running configuration, or were replaced.
+	handlers map[*Handler]bool
+}
+
+func (s *shared) join(h *Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers[h] = true
+}
+
+// leave takes a handler out of the running configuration. If that has none for
+// the account any more, it returns all that still have something to do: nothing
+// comes after them.
+func (s *shared) leave(h *Handler) (last []*Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.handlers[h]; there {
+		s.handlers[h] = false
+	}
+	for other, running := range s.handlers {
+		if running {
+			return nil
+		}
+		last = append(last, other)
+	}
+	return last
+}
+
+func (s *shared) forget(h *Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.handlers, h)
 }
 
 // Destruct implements caddy.Destructor.
@@ -29,7 +65,7 @@ func stateKey(u gateway.Upstream) string {
 
 func acquireShared(key string) (*shared, error) {
 	v, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return &shared{state: gateway.NewState()}, nil
+		return &shared{state: gateway.NewState(), handlers: map[*Handler]bool{}}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -37,9 +73,7 @@ func acquireShared(key string) (*shared, error) {
 	return v.(*shared), nil
 }
 
-func releaseShared(key string) error {
-	_, err := pool.Delete(key)
-	return err
-}
+// releaseShared reports whether nobody else shares it.
+func releaseShared(key string) (last bool, err error) { return pool.Delete(key) }
 
 var _ caddy.Destructor = (*shared)(nil)

@@ -51,10 +51,14 @@ func (b *background) start(do func()) bool {
 }
 
 func (b *background) run(release, do func()) {
-	b.work.Go(func() {
+	b.work.Add(1)
+	go func() {
+		// In this order: whoever lets go last may stop the gateway, which waits for
+		// all work.
 		defer release()
+		defer b.work.Done()
 		do()
-	})
+	}()
 }
 
 // after runs do in the background when the time is over, unless it is cancelled
@@ -122,6 +126,16 @@ func (b *background) sleep(d time.Duration) bool {
 	}
 }
 
+// drop keeps from happening what waits for its time.
+func (b *background) drop() {
+	b.mu.Lock()
+	waiting := slices.Collect(maps.Keys(b.later))
+	b.mu.Unlock()
+	for _, l := range waiting {
+		l.cancel()
+	}
+}
+
 // stop ends what goes on: each has its last try, and all together have grace. What
 // waits for its time is not done any more.
 func (b *background) stop(grace time.Duration) {
@@ -130,11 +144,8 @@ func (b *background) stop(grace time.Duration) {
 		b.stopped = true
 		close(b.stopping)
 	}
-	waiting := slices.Collect(maps.Keys(b.later))
 	b.mu.Unlock()
-	for _, l := range waiting {
-		l.cancel()
-	}
+	b.drop()
 	timer := time.AfterFunc(grace, b.cancel)
 	defer timer.Stop()
 	b.work.Wait()

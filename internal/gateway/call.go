@@ -127,8 +127,8 @@ func (c *call) identify() *refusal.Refusal {
 // beginUse notes that a sandbox is used, for as long as the call takes.
 func (c *call) beginUse() {
 	id := cmp.Or(c.target.Sandbox, c.target.Params["sandboxID"])
-	if id != "" && c.g.reaps() {
-		c.use = c.g.state.lives.use(id, c.owner())
+	if id != "" {
+		c.use = c.g.useSandbox(id, c.owner())
 	}
 }
 

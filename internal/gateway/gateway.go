@@ -178,6 +178,10 @@ func (c Config) secrets() []redact.Secret {
 	return all
 }
 
+// Abandon is for a gateway that none with its sandboxes comes after: it waits no
+// longer for processes to come to their limits.
+func (g *Gateway) Abandon() { g.background.drop() }
+
 // Close ends what the gateway still does about sandboxes that it could not end
 // yet, with one more try for each and all within exitGrace, and gives back what it
 // holds. Calls in flight go on: a reload of the configuration must not cut a

@@ -40,6 +40,14 @@ func (l *lives) of(id, client string) *life {
 	return one
 }
 
+// useSandbox notes that a sandbox is used, until done is called.
+func (g *Gateway) useSandbox(id, client string) (done func()) {
+	if !g.reaps() {
+		return func() {}
+	}
+	return g.state.lives.use(id, client)
+}
+
 // use counts a call for a sandbox until done is called.
 func (l *lives) use(id, client string) (done func()) {
 	l.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -83,8 +84,9 @@ func (g *Gateway) reapOnce(ctx context.Context) error {
 	return nil
 }
 
-// each calls do for all entries, some at a time, until ctx ends.
-func each[V any](ctx context.Context, atOnce int, all map[string]V, do func(string, V)) {
+// each calls do for all entries, some at a time, until ctx ends, and returns for
+// how many it did.
+func each[V any](ctx context.Context, atOnce int, all map[string]V, do func(string, V)) (done int) {
 	var wg sync.WaitGroup
 	free := make(chan struct{}, atOnce)
 	for id, v := range all {
@@ -92,12 +94,14 @@ func each[V any](ctx context.Context, atOnce int, all map[string]V, do func(stri
 		if ctx.Err() != nil {
 			break
 		}
+		done++
 		wg.Go(func() {
 			defer func() { <-free }()
 			do(id, v)
 		})
 	}
 	wg.Wait()
+	return done
 }
 
 // listOwn returns the running sandboxes that were made through this gateway and by
@@ -197,7 +201,17 @@ func (g *Gateway) reapSandbox(ctx context.Context, id string) {
 	default:
 		return
 	}
-	g.endSandbox(t)
+	// A reaper that is told to stop waits for nothing.
+	done := make(chan struct{})
+	if g.background.start(func() {
+		defer close(done)
+		g.endSandbox(t)
+	}) {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // readOwn is what E2B says of one sandbox now.
@@ -247,19 +261,24 @@ func (g *Gateway) EndMade() {
 	}
 	ctx, cancel := context.WithTimeout(g.background.ctx, exitGrace)
 	defer cancel()
+	var left atomic.Int32
 	made := g.state.lives.madeHere()
-	each(ctx, exitsAtOnce, made, func(id string, one life) {
+	done := each(ctx, exitsAtOnce, made, func(id string, one life) {
 		info, _, err := g.readOwn(ctx, id)
 		switch {
-		case errors.Is(err, errGone) || err == nil && (info.Paused || !g.isOwn(info)):
+		case errors.Is(err, errGone) || err == nil && info.Paused:
 			g.state.lives.drop(id)
 			return
+		case err == nil && !g.isOwn(info):
+			return // another handler's, on the same account
 		case err != nil:
 			g.log.Warn("could not read a sandbox before it is ended", zap.String("sandbox", id), zap.Error(err))
 		}
-		g.endSandbox(teardown{sandbox: id, client: one.client, cause: endedByShutdown, pause: info.PausesAtEnd})
+		if !g.endSandbox(teardown{sandbox: id, client: one.client, cause: endedByShutdown, pause: info.PausesAtEnd}) {
+			left.Add(1)
+		}
 	})
-	if left := len(g.state.lives.madeHere()); left > 0 {
-		g.log.Error("sandboxes that were to end with the gateway may run on until their lifetime ends", zap.Int("sandboxes", left))
+	if left := len(made) - done + int(left.Load()); left > 0 {
+		g.log.Error("not all sandboxes that were to end with the gateway are confirmed to be gone; they may run on until their lifetime ends", zap.Int("sandboxes", left))
 	}
 }

@@ -521,3 +521,14 @@ func TestStoppingGatewayDoesNotWaitForever(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(begun), 2*exitGrace+endTimeout)
 	})
 }
+
+// What waits for a program is in use, and what a client made and left is not.
+func TestReaperLeavesWarmSandboxes(t *testing.T) {
+	h := newPoolHouse(t, 2, func(cfg *Config) { cfg.Reaper = Reaper{Interval: time.Minute, IdleGrace: time.Millisecond} })
+	h.run(t, echo)
+	warm := h.ready(t, 2)
+	own := h.create(t, keyA, `{"templateID":"base"}`)
+	require.Eventually(t, func() bool { return h.g.state.lives.isIdle(own.ID, time.Millisecond) }, 10*time.Second, time.Millisecond)
+	require.NoError(t, h.g.reapOnce(t.Context()))
+	require.ElementsMatch(t, warm, h.left(t))
+}

@@ -30,6 +30,8 @@ type disposable struct {
 	// token is what a client would have of it.
 	token string
 	ref   *refusal.Refusal // why there is none
+	// use says that it is used, even while it waits.
+	use func()
 
 	// warm says that it has waited for its program.
 	warm bool
@@ -77,6 +79,7 @@ func (d *disposable) make(ctx context.Context, template string, lifetime time.Du
 		return
 	}
 	d.id, d.token = made.Sandboxes()[0].ID, made.Sandboxes()[0].EnvdToken
+	d.use = d.g.useSandbox(d.id, d.client)
 }
 
 // refuseDisposable is why a program was not run for want of a sandbox. It was not
@@ -129,6 +132,7 @@ func (d *disposable) end(request string) (confirmed bool) {
 	if d.id == "" {
 		return false // there is none, or E2B did not tell of it
 	}
+	defer d.use()
 	d.free()
 	return d.g.endSandbox(teardown{sandbox: d.id, client: d.client, cause: endedByRun, request: request})
 }

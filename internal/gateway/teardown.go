@@ -129,7 +129,7 @@ func (g *Gateway) endSandbox(t teardown) (confirmed bool) {
 	g.state.forget(t.sandbox)
 	gone, err := g.tryEnd(t)
 	e.confirmed = err == nil
-	close(e.tried)
+	defer close(e.tried) // once it is on record
 	if err == nil && gone {
 		t.cause = goneUpstream
 	}

@@ -65,8 +65,10 @@ type Call struct {
 	// Trace is the trace id of the client's traceparent header.
 	Trace string `json:"trace_id,omitempty"`
 	// Client is the client's name, or the fingerprint of its key.
-	Client    string `json:"client,omitempty"`
-	Sandbox   string `json:"sandbox,omitempty"`
+	Client  string `json:"client,omitempty"`
+	Sandbox string `json:"sandbox,omitempty"`
+	// Volume is the id of the volume that the call names.
+	Volume    string `json:"volume,omitempty"`
 	Plane     string `json:"plane,omitempty"`
 	Operation string `json:"operation,omitempty"`
 }

@@ -51,7 +51,7 @@ func everything(t *testing.T) string {
 	failed := texts.Subject(guard.Subject{Kind: guard.KindCommand, Text: "ls"}, guard.Decide(guard.Verdict{}, errors.New("no answer"), guard.Mode{AllowOnError: true}))
 	open := texts.Subject(guard.Subject{Kind: guard.KindCommand, Text: "ls"}, guard.Decide(guard.Verdict{},
 		&guard.Error{Fault: guard.Unreachable, Err: errors.New("no answer")}, guard.Mode{AllowOnError: true}))
-	call := &Call{Trace: strings.Repeat("a", 32), Client: "team-a", Sandbox: "sbx", Plane: "envd", Operation: "process.start"}
+	call := &Call{Trace: strings.Repeat("a", 32), Client: "team-a", Sandbox: "sbx", Volume: "vol", Plane: "envd", Operation: "process.start"}
 	l.Missed()
 	for range 4 {
 		require.NoError(t, l.Append(context.Background(), Record{Kind: KindDecision, ID: "a", Call: call, Decision: &Decision{

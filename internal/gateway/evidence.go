@@ -87,7 +87,7 @@ func (c *call) texts() audit.Texts {
 
 func (c *call) auditCall() *audit.Call {
 	return &audit.Call{
-		Trace: traceID(c.r.Header.Get("Traceparent")), Client: c.client, Sandbox: c.texts().Short(c.outcome.Sandbox),
+		Trace: traceID(c.r.Header.Get("Traceparent")), Client: c.client, Sandbox: c.texts().Short(c.outcome.Sandbox), Volume: c.texts().Short(c.target.Params[route.ParamVolume]),
 		Plane: c.outcome.Plane, Operation: c.outcome.Operation,
 	}
 }

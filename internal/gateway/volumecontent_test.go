@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
 	"github.com/e2bguard/e2bguard/internal/policy"
@@ -301,4 +302,22 @@ func TestAFileOfASandboxWithAVolumeIsReadAnewBeforeItIsRun(t *testing.T) {
 	v.state.files.change("connected", []fileChange{{path: "/x.sh", content: files.Text, text: "true"}})(true)
 	text, _ := c.rememberedFile("/x.sh")
 	require.Empty(t, text, "what is mounted there is not known")
+}
+
+func TestTheAuditNamesTheVolume(t *testing.T) {
+	b, edit := audited(t, audit.Options{})
+	v := newVaultHouse(t, newEmulator(t), openVolumes, edit)
+	m := v.volume(t, keyA, "data")
+	require.Equal(t, http.StatusForbidden, v.content(t, m, "PUT", "/file?path=%2Fx.sh", "evil").Status)
+	require.Equal(t, http.StatusNotFound, v.api(t, keyB, "DELETE", "/volumes/"+m.VolumeID, "").Status)
+	require.Equal(t, http.StatusNoContent, v.api(t, keyA, "DELETE", "/volumes/"+m.VolumeID, "").Status)
+	decisions, _ := b.records(t)
+	require.Len(t, decisions, 4)
+	require.Equal(t, []audit.Change{{Field: "volume", To: "team-a__data"}}, decisions[0].Changed)
+	for i, want := range [][3]string{{"volume.file_write", "team-a", "block"}, {"volume.delete", "team-b", "refuse"}, {"volume.delete", "team-a", "allow"}} {
+		d := decisions[i+1]
+		require.Equal(t, want, [3]string{d.Operation, d.Client, d.Decision.Decision})
+		require.Equal(t, m.VolumeID, d.Volume)
+	}
+	require.Equal(t, "/mnt/"+m.VolumeID+"/x.sh", decisions[1].Subjects[0].Target)
 }

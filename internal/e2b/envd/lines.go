@@ -2,7 +2,9 @@ package envd
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -22,6 +24,44 @@ func Lines(text string) string {
 	}
 	return b.String()
 }
+
+// Printable leaves out what no command is made of. Binary data holds by chance what
+// reads like a short one, so that of lines with such data, and between them, only
+// what is longer is left.
+func Printable(text string) string {
+	if printable(text) {
+		return text
+	}
+	var lines []string
+	clean := 0
+	for line := range strings.Lines(text) {
+		if printable(line) {
+			clean += len(line)
+		}
+		lines = append(lines, strings.ReplaceAll(line, "\x00", "")) // shells drop them
+	}
+	const long, atStart, mostly = 16, 8, 2
+	var b strings.Builder
+	for _, line := range lines {
+		if printable(line) {
+			if len(line) > atStart || clean*mostly > len(text) {
+				b.WriteString(line)
+			}
+			continue
+		}
+		runs := strings.FieldsFunc(line, func(r rune) bool { return r > '~' || r == '\n' || unprintable(r) })
+		if slices.ContainsFunc(runs, func(run string) bool { return len(run) >= long }) || len(runs) > 0 && len(runs[0]) >= atStart && strings.HasPrefix(line, runs[0]) {
+			b.WriteString(strings.Join(runs, " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, unprintable) < 0
+}
+
+func unprintable(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f }
 
 // Unquoted is Lines for text that may be run in parts, or after its quotes were
 // taken off.

@@ -27,9 +27,12 @@ type fileMemory struct {
 	mu    sync.Mutex
 	boxes *simplelru.LRU[string, *fileBox]
 	bytes int
+	// volumesOf are the keys of the volumes that are mounted in a sandbox; nil for
+	// none.
+	volumesOf func(sandbox string) []string
 }
 
-// fileBox is a sandbox's files.
+// fileBox is a sandbox's files, or a volume's.
 type fileBox struct {
 	files *simplelru.LRU[string, *fileText]
 	bytes int

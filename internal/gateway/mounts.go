@@ -33,9 +33,9 @@ func (c *call) rememberedFile(path string) (string, files.Content) {
 	return c.g.state.files.lookup(c.target.Sandbox, path)
 }
 
-// volumeWallet is the key of what is secret in a volume: what was secret in the
-// sandboxes that it was mounted in.
-func volumeWallet(name string) string { return "volume/" + name }
+// volumeKey is a volume's place among the sandboxes: for what was secret in those
+// that it was mounted in, and for what was run there.
+func volumeKey(name string) string { return "volume/" + name }
 
 // addVolumeSecrets notes secrets that programs may write to volumes. Without keys
 // of the gateway's, two accounts may have a volume of one name each, and must not
@@ -45,7 +45,7 @@ func (g *Gateway) addVolumeSecrets(volumes []string, secrets []redact.Secret) {
 		return
 	}
 	for _, name := range volumes {
-		g.state.addSecrets(volumeWallet(name), secrets)
+		g.state.addSecrets(volumeKey(name), secrets)
 	}
 }
 
@@ -53,7 +53,7 @@ func (g *Gateway) addVolumeSecrets(volumes []string, secrets []redact.Secret) {
 // none but the call's own.
 func (c *call) wallet() string {
 	if c.volume.name != "" && c.g.vault() {
-		return volumeWallet(c.volume.name)
+		return volumeKey(c.volume.name)
 	}
 	return c.outcome.Sandbox
 }

@@ -18,30 +18,45 @@ const ranPerBox = 1024
 func (m *fileMemory) ran(sandbox string, runs []static.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := m.box(sandbox)
-	for _, run := range runs {
-		for _, p := range run.Paths {
-			if name := path.Base(p); !run.Library && !slices.Contains(b.ran, name) {
-				b.ran = append(b.ran, name)
+	for _, box := range m.boxesOf(sandbox) {
+		b := m.box(box)
+		for _, run := range runs {
+			for _, p := range run.Paths {
+				if name := path.Base(p); !run.Library && !slices.Contains(b.ran, name) {
+					b.ran = append(b.ran, name)
+				}
 			}
 		}
-	}
-	if over := len(b.ran) - ranPerBox; over > 0 {
-		b.ran = slices.Delete(b.ran, 0, over)
+		if over := len(b.ran) - ranPerBox; over > 0 {
+			b.ran = slices.Delete(b.ran, 0, over)
+		}
 	}
 }
 
-// classify is files.Classify for a file of a sandbox. The path of one that was run
+// boxesOf are the boxes in which a sandbox's files may be: its own, and those of
+// the volumes that are mounted in it, which other sandboxes may have run them from.
+func (m *fileMemory) boxesOf(sandbox string) []string {
+	boxes := []string{sandbox}
+	if m.volumesOf != nil {
+		boxes = append(boxes, m.volumesOf(sandbox)...)
+	}
+	return boxes
+}
+
+// classify is files.Classify for a file of a sandbox, or of a volume by its key. The
+// path of one that was run
 // may be spelled in many ways, so that its name decides.
 func (m *fileMemory) classify(sandbox, name string, head []byte) (class files.Class, ran bool) {
 	class = files.Classify(name, head)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if b, ok := m.boxes.Peek(sandbox); ok && slices.Contains(b.ran, path.Base(name)) {
-		ran = true
-		if !class.Code {
-			class.Code, class.Why = true, "a file of that name was run"
+	for _, box := range m.boxesOf(sandbox) {
+		if b, ok := m.boxes.Peek(box); ok && slices.Contains(b.ran, path.Base(name)) {
+			ran = true
 		}
+	}
+	if ran && !class.Code {
+		class.Code, class.Why = true, "a file of that name was run"
 	}
 	return class, ran
 }

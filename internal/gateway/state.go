@@ -84,7 +84,7 @@ type sandbox struct {
 // NewState returns an empty State.
 func NewState() *State {
 	memory := newFileMemory()
-	return &State{
+	s := &State{
 		sandboxes: newCache[string, sandbox](sandboxesKept), contexts: newCache[contextKey, interpreter.Context](sandboxesKept),
 		limited: newCache[contextKey, struct{}](sandboxesKept), missing: newCache[string, time.Time](sandboxesKept),
 		suspects: newSuspects(), wallets: newCache[string, *wallet](sandboxesKept), sets: newCache[string, readySet](setsKept),
@@ -92,6 +92,19 @@ func NewState() *State {
 		templates: newCache[string, templateOwner](sandboxesKept), volumes: newCache[string, volume](sandboxesKept), endings: newEndings(), lives: newLives(),
 		archives: newArchiveMemory(), ownSeal: newOwnSeal(),
 	}
+	memory.volumesOf = s.volumesOf
+	return s
+}
+
+// volumesOf are the keys of the volumes that are mounted in a sandbox, as far as is
+// known.
+func (s *State) volumesOf(id string) []string {
+	sb, _ := s.sandboxes.Peek(id)
+	keys := make([]string, len(sb.volumes))
+	for i, name := range sb.volumes {
+		keys[i] = volumeKey(name)
+	}
+	return keys
 }
 
 func newCache[K comparable, V any](size int) *lru.Cache[K, V] {

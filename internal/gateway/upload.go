@@ -117,7 +117,11 @@ func (u *upload) judge(part *files.Part, class files.Class, ran bool) (judgedPar
 }
 
 func (u *upload) classify(part *files.Part) (class files.Class, ran bool) {
-	return u.c.g.state.files.classify(u.c.target.Sandbox, part.Path, part.Head)
+	box := u.c.target.Sandbox
+	if u.c.target.Plane == route.Volume {
+		box = volumeKey(u.c.volume.name)
+	}
+	return u.c.g.state.files.classify(box, part.Path, part.Head)
 }
 
 // readWhole reads a file to its end and judges it.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/e2bguard/e2bguard/guard"
+	"github.com/e2bguard/e2bguard/guard/static"
 	"github.com/e2bguard/e2bguard/internal/audit"
 	"github.com/e2bguard/e2bguard/internal/e2b/files"
 	"github.com/e2bguard/e2bguard/internal/e2b/route"
@@ -320,4 +321,24 @@ func TestTheAuditNamesTheVolume(t *testing.T) {
 		require.Equal(t, m.VolumeID, d.Volume)
 	}
 	require.Equal(t, "/mnt/"+m.VolumeID+"/x.sh", decisions[1].Subjects[0].Target)
+}
+
+// A shell reads its script while it runs: a file of a volume that was run in one
+// sandbox is code to whoever writes it, from outside or from another sandbox.
+func TestAVolumesFilesThatWereRunAreJudgedWhenWritten(t *testing.T) {
+	v := newVaultHouse(t, newEmulator(t), openVolumes)
+	m, other := v.volume(t, keyA, "data"), v.volume(t, keyA, "other")
+	mounted := `{"templateID":"base","volumeMounts":[{"name":"data","path":"/mnt/data"}]}`
+	runs, writes := v.create(t, keyA, mounted), v.create(t, keyA, mounted)
+	put := func(m madeVolume) int { return v.content(t, m, "PUT", "/file?path=%2Fx.txt&force=true", "evil").Status }
+	upload := func(sb made) int {
+		h := headers("E2b-Sandbox-Id", sb.ID, "E2b-Sandbox-Port", "49983", "X-Access-Token", sb.Envd, "Content-Type", "application/octet-stream")
+		return v.do(t, "POST", "/files?path=/mnt/data/x.txt", h, strings.NewReader("evil")).Status
+	}
+	require.Equal(t, []int{http.StatusCreated, http.StatusOK}, []int{put(m), upload(writes)}, "data, as long as nobody ran it")
+
+	v.state.files.ran(runs.ID, []static.Run{{Paths: []string{"/mnt/data/x.txt"}}})
+	require.Equal(t, []int{http.StatusForbidden, http.StatusForbidden}, []int{put(m), upload(writes)})
+	require.Equal(t, http.StatusCreated, put(other))
+	require.Equal(t, http.StatusOK, upload(v.create(t, keyA, `{"templateID":"base"}`)), "another sandbox has files of its own")
 }

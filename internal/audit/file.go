@@ -21,6 +21,7 @@ import (
 // file is the file that is written, and the chain it is part of.
 type file struct {
 	path  string
+	open  func(path string, flag int) (handle, error)
 	f     handle
 	lock  *os.File
 	size  int64
@@ -32,6 +33,15 @@ type handle interface {
 	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
+}
+
+// openHandle opens a file of a log.
+func openHandle(path string, flag int) (handle, error) {
+	f, err := os.OpenFile(path, flag, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 const (
@@ -47,7 +57,7 @@ func openFile(l *Log) (_ *file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{path: l.path, lock: lock}
+	f := &file{path: l.path, open: l.openHandle, lock: lock}
 	defer func() {
 		if err != nil {
 			f.abandon()
@@ -58,7 +68,7 @@ func openFile(l *Log) (_ *file, err error) {
 		return nil, err
 	}
 	created := f.size == 0
-	if f.f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, fileMode); err != nil {
+	if f.f, err = f.open(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE); err != nil {
 		return nil, err
 	}
 	if created {
@@ -221,7 +231,7 @@ func (f *file) rotate(opts *Options) error {
 	if err := os.Rename(f.path, old); err != nil {
 		return fmt.Errorf("rotating the audit log: %w", err)
 	}
-	next, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, fileMode)
+	next, err := f.open(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("rotating the audit log: %w", err)
 	}

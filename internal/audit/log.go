@@ -72,6 +72,7 @@ type Log struct {
 	// The rest belongs to the writer's goroutine.
 	file       *file
 	open       func(*Log) (*file, error)
+	openHandle func(path string, flag int) (handle, error)
 	pending    []*entry // of an asynchronous log, to be tried again
 	unsynced   bool
 	sinceMark  int
@@ -93,7 +94,7 @@ type Stats struct {
 
 // New returns a Log that is not open yet; Close must be called in the end.
 func New(path string, opts Options) *Log {
-	l := &Log{path: path, queue: make(chan *entry, queued), closing: make(chan struct{}), done: make(chan struct{}), open: openFile}
+	l := &Log{path: path, queue: make(chan *entry, queued), closing: make(chan struct{}), done: make(chan struct{}), open: openFile, openHandle: openHandle}
 	l.Configure(opts)
 	go l.run()
 	return l

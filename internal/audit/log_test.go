@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv("AUDIT_TEST_CRASH"); path != "" {
 		writeUntilKilled(path)
 	}
+	if path := os.Getenv("AUDIT_TEST_FULL"); path != "" {
+		os.Exit(writeUntilFull(path))
+	}
 	goleak.VerifyTestMain(m)
 }
 

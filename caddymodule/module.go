@@ -217,7 +217,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 	})
 	h.access = newAccessLog(ctx)
-	return h.startReaper(ctx)
+	return errors.Join(registerMetrics(ctx), h.startReaper(ctx))
 }
 
 // Cleanup ends this handler when its last call has ended. Caddy calls it while

@@ -358,3 +358,22 @@ func TestReloadsEndNoSandbox(t *testing.T) {
 	assert.Equal(t, []string{"shutdown"}, ended[busy.SandboxID])
 	y.verified(t)
 }
+
+// What ended is counted over reloads, for all handlers of the process together.
+func TestMetricsCountEndedSandboxes(t *testing.T) {
+	y := newYard(t, "interval 1s\n\t\t\tidle_grace 1s")
+	metricsAt := freeAddress(t)
+	y.caddyfile += "http://" + metricsAt + " {\n\tmetrics\n}\n"
+	serve(t, y.caddyfile)
+	scrape := func() string {
+		_, body := call(t, http.MethodGet, "http://"+metricsAt+"/", nil, "")
+		return body
+	}
+	assert.Contains(t, scrape(), "caddy_e2b_guard_teardowns_pending 0")
+	y.mustCreate(t)
+	y.mustCreate(t)
+	want := `caddy_e2b_guard_teardowns_total{cause="idle",confirmed="true"} 2`
+	require.Eventually(t, func() bool { return strings.Contains(scrape(), want) }, 15*time.Second, 50*time.Millisecond)
+	load(t, strings.Replace(y.caddyfile, "memory off", "memory off\n\t\t\toutput 1MiB", 1))
+	assert.Contains(t, scrape(), want)
+}

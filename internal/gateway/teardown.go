@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -82,6 +83,14 @@ type TeardownCount struct {
 	Cause string
 	// Confirmed is whether E2B confirmed that it is gone.
 	Confirmed bool
+}
+
+// Teardowns is how many sandboxes came to their end, by what ended them, and how
+// many are being ended and not confirmed to be gone.
+func (s *State) Teardowns() (done map[TeardownCount]uint64, pending int) {
+	s.endings.mu.Lock()
+	defer s.endings.mu.Unlock()
+	return maps.Clone(s.endings.counts), len(s.endings.running)
 }
 
 func newEndings() *endings {

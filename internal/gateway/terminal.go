@@ -170,8 +170,12 @@ func (c *call) judgeKeys(p *process, in *processpb.ProcessInput_Pty) (*typed, []
 	subjects := make([]guard.Subject, 0, len(k.plan.Reviews))
 	for _, r := range k.plan.Reviews {
 		s := p.subject(r.Language, r.Text)
+		s.Labels = make(map[string]string)
 		if r.Hidden {
-			s.Labels = map[string]string{guard.LabelHidden: "true"}
+			s.Labels[guard.LabelHidden] = "true"
+		}
+		if r.Data {
+			s.Labels[guard.LabelNetwork] = "" // it is not asked whether it would work
 		}
 		subjects = append(subjects, s)
 	}

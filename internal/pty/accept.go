@@ -76,7 +76,13 @@ func (s *Session) accept(p *Plan, b []byte, i int, k key, nth, known int) bool {
 			return false
 		}
 	}
-	s.reviews(p, text, ahead, unknown, hidden)
+	if (top.kind == screenful || top.kind == plain) && runsBuffer.Match(st.raw) {
+		p.Refusal = "it hands text of the editor to a program that runs it, and that text is not known here. Save it to a file, and run that."
+		return false
+	}
+	if s.reviews(p, text, ahead, unknown, hidden); p.Refusal != "" {
+		return false
+	}
 	if hidden {
 		st.names = nil
 	}
@@ -142,22 +148,31 @@ func (s *Session) reviews(p *Plan, text string, ahead []string, unknown, hidden 
 	}
 	top := st.top()
 	for _, language := range s.languages(st) {
-		p.add(Review{language, text, hidden})
+		p.add(Review{language, text, hidden, st.inDocument()})
 	}
 	for _, l := range st.spoken {
-		p.add(Review{l.language, text, hidden})
-		p.join(l.language, Review{l.language, l.text + text, hidden})
-		p.join(l.language+" lines", Review{l.language, l.lines + text, hidden})
+		p.add(Review{l.language, text, hidden, false})
+		p.join(l.language, Review{l.language, l.text + text, hidden, false})
+		p.join(l.language+" lines", Review{l.language, l.lines + text, hidden, false})
 	}
-	if top.kind == plain || top.kind == screenful {
-		for _, piece := range pieces(string(st.raw)) {
-			s.shellReviews(p, piece, hidden)
-		}
+	typed := string(st.raw)
+	switch top.kind {
+	case repl:
+		typed = text
+	case shell, mux:
+		typed = ""
+	}
+	parts := pieces(typed)
+	if len(parts) > maxPieces {
+		p.refuse(longHint)
+	}
+	for _, piece := range parts {
+		s.shellReviews(p, piece, hidden)
 	}
 	if unknown && s.screen != nil {
 		// Should a shell read it after all: its history holds what was run before.
 		if before := st.shell.text(); before != "" {
-			p.add(Review{"bash", before + before + text, hidden})
+			p.add(Review{"bash", before + before + text, hidden, false})
 		}
 		for _, piece := range pieces(s.screen.under()) {
 			s.shellReviews(p, piece, hidden)
@@ -172,14 +187,17 @@ func (s *Session) shellReviews(p *Plan, text string, hidden bool) {
 	if strings.TrimSpace(text) == "" && st.pending == "" {
 		return
 	}
-	p.add(Review{"bash", text, hidden})
+	p.add(Review{"bash", text, hidden, st.inDocument()})
 	if st.pending != "" {
-		p.add(Review{"bash", st.pending + text, hidden})
+		p.add(Review{"bash", st.pending + text, hidden, st.inDocument()})
 	}
 	if before := st.shell.text(); before != "" {
-		p.join("bash", Review{"bash", before + st.pending + text, hidden})
+		p.join("bash", Review{"bash", before + st.pending + text, hidden, st.inDocument()})
 	}
 }
+
+// inDocument reports whether the line seems to belong to a here-document.
+func (st *state) inDocument() bool { return strings.Contains(st.pending, "<<") }
 
 func (p *Plan) add(r Review) {
 	if !slices.Contains(p.Reviews, r) {
@@ -223,10 +241,18 @@ var (
 	// quotedText is an argument of a program's own command that runs a command.
 	quotedText = regexp.MustCompile(`"([^"]*)"|'([^']*)'`)
 	viInsert   = "iIaAoOcCsSR"
+	// escape is a command of a program's own that runs one, without a "!".
+	escape = regexp.MustCompile(`^\s*(?:\.shell|\.system|shell|system|host|make|sh)\s+(.+)`)
+	// runsBuffer is a filter of vi that runs the text it is given.
+	runsBuffer = regexp.MustCompile(`(?::\s*(?:w(?:rite)?\s*|[0-9.,$%'<>+-]+\s*)!|![!Gjk{}()])\s*(?:sudo\s+)?(?:\S*/)?(?:ba|da|z|k|a)?(?:sh|python[0-9.]*|perl|node|ruby)(?:\s+-s)?\s*[\r\n]*$`)
 )
+
+// maxPieces bounds the parts of one line that are judged by themselves.
+const maxPieces = 80
 
 // pieces are the parts of what was typed that a full-screen program may hand to a
 // shell: what follows "!" or "|", quoted strings, and text typed after an escape.
+// There are more than maxPieces only of what is too much to be judged.
 func pieces(typed string) []string {
 	var all []string
 	for part := range strings.FieldsFuncSeq(typed, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -234,23 +260,36 @@ func pieces(typed string) []string {
 		if strings.ContainsAny(part[:1], viInsert) {
 			all = append(all, part[1:])
 		}
+		if m := escape.FindStringSubmatch(part); m != nil {
+			all = append(all, m[1])
+		}
 		for i, r := range part {
-			if r == '!' || r == '|' {
-				all = append(all, part[i+1:])
+			if r != '!' && r != '|' {
+				continue
 			}
-			if r == '|' && len(part) > i+2 {
-				all = append(all, part[i+2:]) // of less, after the mark
+			all = append(all, part[i+1:])
+			// A motion of vi, or less's mark, may stand before the command.
+			after := strings.TrimLeft(part[i+1:], "0123456789")
+			for skip := 1; skip <= 2 && skip < len(after); skip++ {
+				all = append(all, after[skip:])
 			}
 		}
 		for _, m := range quotedText.FindAllStringSubmatch(part, -1) {
-			all = append(all, m[1]+m[2])
+			all = append(all, m[1]+m[2], strings.TrimLeft(m[1]+m[2], ":!"))
 		}
 		if words := strings.SplitN(strings.TrimLeft(part, ":"), " ", 2); len(words) == 2 && strings.HasPrefix(part, ":") {
 			all = append(all, words[1])
 		}
 	}
-	all = slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" })
-	return all[:min(len(all), 32)]
+	var different []string
+	for _, piece := range all {
+		if piece = strings.TrimSpace(piece); piece != "" && !slices.Contains(different, piece) {
+			if different = append(different, piece); len(different) > maxPieces {
+				return different
+			}
+		}
+	}
+	return different
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

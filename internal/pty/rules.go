@@ -49,6 +49,8 @@ func (r *rules) code(text string) {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			r.command(len(n.Args), func(i int) (string, bool) { return literal(n.Args[i]) })
+		case *syntax.Stmt:
+			r.hereDocument(n)
 		case *syntax.Assign:
 			if n.Value != nil { // it may be run later: a prompt's command, eval
 				if value, _ := literal(n.Value); strings.ContainsAny(value, " \t\n") {
@@ -63,6 +65,24 @@ func (r *rules) code(text string) {
 		}
 		return r.why == ""
 	})
+}
+
+// hereDocument looks into a text that a shell is given to run.
+func (r *rules) hereDocument(n *syntax.Stmt) {
+	call, ok := n.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return
+	}
+	name, _ := literal(call.Args[0])
+	if !slices.Contains(runsCode, path.Base(name)) {
+		return
+	}
+	for _, redirect := range n.Redirs {
+		if redirect.Hdoc != nil {
+			body, _ := literal(redirect.Hdoc)
+			r.code(body)
+		}
+	}
 }
 
 // literal is a word's text without its quotes; known is false if the shell makes a

@@ -16,7 +16,7 @@ func TestLinesThatChangeWhatKeysDoAreRefused(t *testing.T) {
 		`fc`, `fc -s x`, `history -s x`, `history "$x"`, `HISTFILE=x bash`, `INPUTRC=x bash`, `shopt -u interactive_comments`, `histchars='@^#'`, `enable -f x.so y`,
 		`read -n 5 x`, `read -rN5 x`, `read -d x y`, `while read -rd x y; do :; done`, `n=-N; read $n 5 x`, `r=read; $r -N 5 x`, `eval 'read -N 5 x'`, `mapfile -d x y`,
 		`echo x > ~/.inputrc`, `cp x /etc/inputrc`, `vim .inputrc`, `tee -a .inputrc`,
-		`python3 -c 'import termios; termios.tcsetattr(0, 0, x)'`, `perl -e 'ioctl(0, TIOCSTI, $_)'`, `tmux`, `screen -S x`,
+		`python3 -c 'import termios; termios.tcsetattr(0, 0, x)'`, `perl -e 'ioctl(0, TIOCSTI, $_)'`, `tmux`, `screen -S x`, "bash <<X\nstty kill Z\nX",
 	} {
 		require.NotEmpty(t, refuseLine(line, ""), line)
 	}
@@ -29,7 +29,7 @@ func TestOrdinaryLinesAreNot(t *testing.T) {
 		`read x`, `read -r -p "$prompt" answer`, `read -s -p 'Password: ' x`, `while IFS= read -r line; do echo "$line"; done < "$file"`, `read -ra parts <<< "$x"`, `read -t 5 x`,
 		`mapfile -t lines < x`, `readarray -t lines < <(ls)`, `man stty`, `which bind`, `help read`, `type fc`, `git commit -m "bind the port, read -n"`, `grep -rn tcsetattr src`,
 		`echo "bind mounts are nice"`, `python3 -c 'print(1)'`, `python manage.py read -n 5`, `npm run read`, `docker run --mount type=bind,source=/a,target=/b x`, `uvicorn app --bind 0.0.0.0`,
-		`cat ~/.inputrc`, `f() { read -r x; echo "$x"; }`, `apt install libreadline-dev`, `x=5; $x`, `for i in 1 2; do`, `echo '`, `tmux ls`, `./read -n 5`, `make bind`, `x=bind`, `mode=read; ./run $mode`, `msg="read the docs"`,
+		`cat ~/.inputrc`, `f() { read -r x; echo "$x"; }`, `apt install libreadline-dev`, `x=5; $x`, `for i in 1 2; do`, `echo '`, `tmux ls`, `./read -n 5`, `make bind`, "cat > notes.md <<EOF\nbind mounts, stty and read -n 5\nstty raw\nEOF", "cat <<'X'\nbind a:b\nX", `x=bind`, `mode=read; ./run $mode`, `msg="read the docs"`,
 	} {
 		require.Empty(t, refuseLine(line, ""), line)
 	}

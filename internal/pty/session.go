@@ -27,6 +27,9 @@ type Review struct {
 	// Hidden says that it may be a password: it must not be kept or logged, nor
 	// leave the house.
 	Hidden bool
+	// Data says that it seems to be text, such as a line of a here-document: it must
+	// do no harm if it is run all the same, and need not work.
+	Data bool
 }
 
 // Plan is what must happen before a piece of input may be sent.

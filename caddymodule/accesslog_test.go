@@ -133,6 +133,7 @@ func TestHarmlessURIHidesSecretsAndNothingElse(t *testing.T) {
 		"/files?signature_expiration=1&path=/s": "/files?signature_expiration=1&path=/s",
 		"/files?signature":                      "/files?signature=REDACTED",
 		"/files?path=/x?signature=v1_x":         "/files?path=/x?signature=v1_x",
+		"/templates/x/files/ab?token=e2bg_x":    "/templates/x/files/ab?token=REDACTED",
 	} {
 		assert.Equal(t, want, harmlessURI(uri), uri)
 	}

@@ -27,8 +27,9 @@ import (
 // same name meanwhile, and none that another client, or somebody past the gateway,
 // has sent.
 
-// uploadParam is the parameter of an upload URL that holds what is sealed.
-const uploadParam = "upload"
+// uploadParam is the parameter of an upload URL that holds what is sealed. Its name
+// is one whose values are in no access log.
+const uploadParam = "token"
 
 // uploadURLLife is how long an upload may take to begin.
 const uploadURLLife = time.Hour

@@ -296,13 +296,13 @@ func TestUploadURLsOpenWhatTheyWereGivenFor(t *testing.T) {
 	good := v.place(t, keyA, id, hashA).URL
 	u, err := url.Parse(good)
 	require.NoError(t, err)
-	sealed := u.Query().Get("upload")
+	sealed := u.Query().Get("token")
 	at := func(template, hash, query string) string {
 		return "/templates/" + template + "/files/" + hash + "?" + query
 	}
 	for _, path := range []string{
-		at(second, hashA, "upload="+sealed), at(id, hashB, "upload="+sealed), at(id, hashA, ""), at(id, hashA, "upload=x"), at(id, hashA, "upload="+sealed+"&upload="+sealed),
-		at(id, hashA, "upload="+sealed[:len(sealed)-2]), at(id, hashA, "upload="+sealedEnvd(id, "team-a", "x")),
+		at(second, hashA, "token="+sealed), at(id, hashB, "token="+sealed), at(id, hashA, ""), at(id, hashA, "token=x"), at(id, hashA, "upload="+sealed), at(id, hashA, "token="+sealed+"&token="+sealed),
+		at(id, hashA, "token="+sealed[:len(sealed)-2]), at(id, hashA, "token="+sealedEnvd(id, "team-a", "x")),
 	} {
 		got := v.nothingSpent(t, func() answer {
 			return v.do(t, http.MethodPut, path, headers("X-API-KEY", keyA), strings.NewReader(tarOf(t, packed{name: "a", text: "b"})))
@@ -407,6 +407,6 @@ func TestUploadURLsLeadToTheGateway(t *testing.T) {
 		var p uploadPlace
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&p))
 		require.NoError(t, resp.Body.Close())
-		require.True(t, strings.HasPrefix(p.URL, c.want+"/templates/"+id+"/files/"+hashA+"?upload="), p.URL)
+		require.True(t, strings.HasPrefix(p.URL, c.want+"/templates/"+id+"/files/"+hashA+"?token="), p.URL)
 	}
 }

@@ -58,8 +58,8 @@ var uploads = map[string]struct {
 		return w
 	}, false},
 	"another parameter":           {func(w wire, _ string) wire { w.target += "&x=1"; return w }, true},
-	"the parameter twice":         {func(w wire, _ string) wire { w.target += "&upload=x"; return w }, false},
-	"a semicolon":                 {func(w wire, _ string) wire { w.target += ";upload=x"; return w }, false},
+	"the parameter twice":         {func(w wire, _ string) wire { w.target += "&token=x"; return w }, false},
+	"a semicolon":                 {func(w wire, _ string) wire { w.target += ";token=x"; return w }, false},
 	"another API key":             {func(w wire, _ string) wire { return w.set("X-API-KEY", "e2b_dd") }, true},
 	"the path of the storage":     {func(w wire, _ string) wire { w.target = "/__upload/x/" + hashA + "?X-Signature=emulator"; return w }, false},
 	"headers for E2B's storage":   {func(w wire, _ string) wire { return w.set("X-Amz-Copy-Source", "/other/object") }, true},

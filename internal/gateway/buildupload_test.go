@@ -207,12 +207,12 @@ func TestBuildsAreOnRecord(t *testing.T) {
 	raw, err := os.ReadFile(b.path)
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), "hush")
-	require.NotContains(t, string(raw), "upload=")
+	require.NotContains(t, string(raw), "token=")
 	for _, entry := range v.log.All() {
 		line, err := json.Marshal(entry.ContextMap())
 		require.NoError(t, err)
 		require.NotContains(t, entry.Message+string(line), "hush")
-		require.NotContains(t, entry.Message+string(line), "upload=")
+		require.NotContains(t, entry.Message+string(line), "token=")
 	}
 }
 

@@ -34,6 +34,12 @@ func (c *call) answerRun() *refusal.Refusal {
 	c.program = p
 	c.keepSecrets(append(redact.URLPasswords(p.code), redact.NewSecret(ownKey(c.r.Header))))
 
+	if ref := p.checkReadable(); ref != nil {
+		c.recordBlock(ref)
+		c.answerRan(c.blocked(ref))
+		return nil
+	}
+
 	ctx, over, ok := c.g.programs.begin(c.r.Context())
 	if !ok {
 		return refuseStopping()
@@ -111,7 +117,12 @@ func (c *call) answerBlock(ref *refusal.Refusal) (runAnswer, *refusal.Refusal) {
 		return runAnswer{}, ref
 	}
 	c.recordBlock(ref)
-	return runAnswer{Status: runBlock, Code: string(ref.Code), Reasoning: c.g.shown(ref.Reason), Stdout: new(string), Stderr: new(string), RequestID: c.id}, nil
+	return c.blocked(ref), nil
+}
+
+// blocked is the answer for a program that is not run.
+func (c *call) blocked(ref *refusal.Refusal) runAnswer {
+	return runAnswer{Status: runBlock, Code: string(ref.Code), Reasoning: c.g.shown(ref.Reason), Stdout: new(string), Stderr: new(string), RequestID: c.id}
 }
 
 // trace are the headers of the client's that its errands carry on.
@@ -188,6 +199,16 @@ func (c *call) execute(box *disposable) (runAnswer, *refusal.Refusal) {
 	return c.settleRun(process, e.cutBy(), out), nil
 }
 
+// whyRun is why the program was run.
+func (c *call) whyRun() string {
+	for _, s := range c.rulings {
+		if s.ruling.FailOpen {
+			return c.g.shown("Run unjudged, as on_error allow says. " + s.ruling.Reason)
+		}
+	}
+	return c.reasoning()
+}
+
 // Codes of programs that ended otherwise than by themselves, besides those of
 // refusals.
 const (
@@ -197,7 +218,7 @@ const (
 
 // settleRun says what came of a program that was started.
 func (c *call) settleRun(p *envd.Run, cut refusal.Code, out runOutput) runAnswer {
-	a := runAnswer{Status: runPass, Reasoning: c.reasoning(), RequestID: c.id}
+	a := runAnswer{Status: runPass, Reasoning: c.whyRun(), RequestID: c.id}
 	out.end(&a)
 	fail := func(code string, format string, args ...any) {
 		a.Status, a.Code, a.Reasoning = runError, code, c.g.shown(fmt.Sprintf(format, args...))

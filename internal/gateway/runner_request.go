@@ -150,6 +150,16 @@ func (p *program) checkPath(name string) string {
 	return ""
 }
 
+// checkReadable says no to files that are code which no guard can read.
+func (p *program) checkReadable() *refusal.Refusal {
+	for _, f := range p.files {
+		if files.Compiled(f.Path, f.Content) {
+			return refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: the file %.80q is compiled code, which no guard can read, so nothing was run. Send its source instead, or have the operator put it into the template.", f.Path))
+		}
+	}
+	return nil
+}
+
 // upload is all that is written to the sandbox.
 func (p *program) upload() []files.File {
 	list := []files.File{{Path: path.Join(runFolder, p.language.file), Content: []byte(p.code)}}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/audit"
@@ -260,6 +263,17 @@ func (g failingGuard) Review(context.Context, guard.Subject) (guard.Verdict, err
 	return guard.Verdict{}, &guard.Error{Guard: "far", Fault: guard.Unreachable, Err: errors.New("no route to far.internal")}
 }
 
+// panickingOnce panics once, when it is told of a decision.
+func panickingOnce() *zap.Logger {
+	var once sync.Once
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zapcore.InfoLevel), zap.Hooks(func(e zapcore.Entry) error {
+		if e.Message == "decision" {
+			once.Do(func() { panic("of the log") })
+		}
+		return nil
+	}))
+}
+
 // Whatever goes wrong, the answer says so in its own form and no sandbox is left.
 func TestRunThatFailsLeavesNoSandbox(t *testing.T) {
 	answering := func(path string, answer http.HandlerFunc) func(http.ResponseWriter, *http.Request, http.Handler) {
@@ -288,6 +302,7 @@ func TestRunThatFailsLeavesNoSandbox(t *testing.T) {
 	}{
 		"guard without a verdict": {nil, func(cfg *Config) { cfg.Guard = failingGuard{} }, 503, "No verdict could be had"},
 		"guard that panics":       {nil, func(cfg *Config) { cfg.Guard = failingGuard{panics: true} }, 422, "No verdict could be had"},
+		"a fault of ours":         {nil, func(cfg *Config) { cfg.Logger = panickingOnce() }, 500, "e2bguard failed"},
 		"E2B makes none":          {answering(create, status(500, `{"code":500,"message":"no capacity"}`)), nil, 502, "E2B made no sandbox: no capacity (E2B answered 500)"},
 		"E2B has too many":        {answering(create, status(429, `{"code":429,"message":"max sandboxes reached"}`)), nil, 429, "max sandboxes reached"},
 		"create breaks off":       {answering(create, abort), nil, 502, "could not reach E2B"},
@@ -324,6 +339,45 @@ func TestRunThatFailsLeavesNoSandbox(t *testing.T) {
 			h.nothingLeft(t)
 		})
 	}
+}
+
+// An operator's word lets programs run that were blocked or not judged, and the
+// answer says so.
+func TestRunSaysWhyWhatWasNotPassedRan(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit   func(*Config)
+		says   string
+		header string
+	}{
+		"shadow":         {func(cfg *Config) { cfg.Mode.Shadow = true }, "shadow mode. Blocked by policy: the text contains the word evil.", "would_block"},
+		"on_error allow": {func(cfg *Config) { cfg.Mode.AllowOnError = true; cfg.Guard = failingGuard{} }, "Run unjudged, as on_error allow says.", "fail_open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newRunHouse(t, c.edit)
+			got, raw := h.run(t, map[string]any{"language": "bash", "code": "echo evil"})
+			assert.Equal(t, "pass", got.Status, raw.Body)
+			assert.Equal(t, "evil\n", got.Stdout)
+			assert.Contains(t, got.Reasoning, c.says)
+			assert.Contains(t, raw.Header.Get("E2b-Guard"), c.header)
+			h.nothingLeft(t)
+		})
+	}
+}
+
+// Programs that run at once have nothing of one another's.
+func TestRunsAtOnceShareNothing(t *testing.T) {
+	h := newPoolHouse(t, 3)
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			code := fmt.Sprintf("ls | tr '\\n' ' '; ls ..; cat own; echo %d", i)
+			got, raw := h.run(t, map[string]any{"language": "bash", "code": code, "files": map[string]string{"own": fmt.Sprintf("file %d\n", i)}})
+			assert.Equal(t, "pass", got.Status, raw.Body)
+			assert.Equal(t, fmt.Sprintf("main.sh own run\nfile %d\n%d\n", i, i), got.Stdout)
+		})
+	}
+	wg.Wait()
+	h.ready(t, 3)
 }
 
 // A sandbox that E2B does not delete at once is asked for again.
@@ -516,6 +570,26 @@ func TestRunRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 	got, _ := h.run(t, map[string]any{"language": "python", "code": "1", "files": many})
 	assert.Contains(t, got.Reasoning, "more than 100")
+}
+
+// What no guard can read is not run, in whatever way it calls itself data: Python
+// takes a compiled module in place of the text beside it.
+func TestRunTakesNoCompiledCode(t *testing.T) {
+	h := newRunHouse(t)
+	for name, content := range map[string]string{
+		"helper.pyc": "x", "__pycache__/helper.cpython-312.pyc": "x", "a/__pycache__/y": "x", "addon.node": "x", "Tool.class": "x",
+		"tool": "\x7fELF\x02\x01\x01\x00", "data.bin": "\x7fELF\x02\x01\x01\x00",
+	} {
+		for _, accept := range []string{"", "application/x-ndjson"} {
+			body, err := json.Marshal(map[string]any{"language": "python", "code": "import helper", "files": map[string]any{name: map[string]any{"base64": []byte(content)}}})
+			require.NoError(t, err)
+			got := h.do(t, "POST", "/run", headers("X-Api-Key", keyA, "Accept", accept), strings.NewReader(string(body)))
+			assert.Equal(t, 200, got.Status)
+			assert.Contains(t, got.Body, `"status":"block"`, name)
+			assert.Contains(t, got.Body, "compiled code", name)
+		}
+	}
+	assert.Empty(t, h.reached())
 }
 
 func TestRunNeedsAClientsKey(t *testing.T) {

@@ -353,6 +353,21 @@ func (c *call) refuseSilence() *refusal.Refusal {
 	return ref
 }
 
+// hideNames takes secrets out of what an answer tells of files.
+func (c *call) hideNames(resp *http.Response) error {
+	set := c.hiding()
+	if set.Empty() {
+		return nil
+	}
+	const most = 4 * maxAnswer // a folder may hold many files
+	b, err := envd.HideNames(c.target.Path, resp.Header, resp.Body, most, set)
+	if err != nil {
+		return fmt.Errorf("reading what is told of files: %w", err)
+	}
+	replaceBody(resp, b)
+	return nil
+}
+
 func (c *call) filterList(resp *http.Response) error {
 	b, err := envd.ShowList(resp.Header, resp.Body, maxAnswer, c.hiding())
 	if err != nil {

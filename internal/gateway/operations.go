@@ -157,15 +157,16 @@ var operations = map[route.Operation]operation{
 	route.ProcessSendSignal: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.ProcessUpdate:     {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceUpdate},
 
-	route.FilesystemStat:          {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
-	route.FilesystemListDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
-	route.FilesystemMakeDir:       {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
-	route.FilesystemMove:          {sees: "both paths, and the text that is moved to where it may be code", read: (*call).readRPC, subjects: (*call).moveSubjects, enforce: (*call).enforceRPC},
+	route.FilesystemStat:          {sees: "path", filtered: "secrets in names", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).hideNames},
+	route.FilesystemListDir:       {sees: "path", filtered: "secrets in names", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).hideNames},
+	route.FilesystemMakeDir:       {sees: "path", filtered: "secrets in names", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).hideNames},
+	route.FilesystemMove:          {sees: "both paths, and the text that is moved to where it may be code", filtered: "secrets in names", read: (*call).readRPC, subjects: (*call).moveSubjects, enforce: (*call).enforceRPC, filter: (*call).hideNames},
 	route.FilesystemRemove:        {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemWatchDir:      {sees: "path", filtered: "silence", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).filterWatch},
 	route.FilesystemCreateWatcher: {sees: "path", read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 	route.FilesystemGetWatcherEvents: {
-		read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC,
+		filtered: "secrets in names",
+		read:     (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC, filter: (*call).hideNames,
 	},
 	route.FilesystemRemoveWatcher: {read: (*call).readRPC, subjects: (*call).rpcSubjects, enforce: (*call).enforceRPC},
 

@@ -44,6 +44,9 @@ func ShowList(h http.Header, body io.Reader, maxBytes int64, secrets *redact.Set
 	for _, p := range list.GetProcesses() {
 		changed = Unwrap(p.GetConfig()) || changed
 		changed = hideSecrets(p.GetConfig(), secrets) || changed
+		if clean := secrets.Replace(p.GetTag()); clean != p.GetTag() {
+			p.Tag, changed = &clean, true
+		}
 	}
 	if !changed {
 		return raw, nil

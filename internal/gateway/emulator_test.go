@@ -27,7 +27,7 @@ import (
 // estate is a gateway in front of the emulator, with one sandbox: real processes
 // behind the real wire.
 type estate struct {
-	t *testing.T
+	t testing.TB
 	// gateway and direct are the same E2B, with and without the gateway.
 	gateway, direct string
 	log             *observer.ObservedLogs
@@ -35,7 +35,7 @@ type estate struct {
 	client          *http.Client
 }
 
-func newEstate(t *testing.T, edits ...func(*Config)) *estate {
+func newEstate(t testing.TB, edits ...func(*Config)) *estate {
 	t.Helper()
 	e, err := emulator.New(emulator.Options{})
 	require.NoError(t, err)

@@ -266,7 +266,7 @@ func zapText(v any) string {
 }
 
 // newGateway is a gateway on its own, for tests that wrap it.
-func newGateway(t *testing.T, upstream string, edits ...func(*Config)) *Gateway {
+func newGateway(t testing.TB, upstream string, edits ...func(*Config)) *Gateway {
 	t.Helper()
 	u, err := url.Parse(upstream)
 	require.NoError(t, err)

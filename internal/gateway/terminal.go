@@ -186,13 +186,13 @@ func (c *call) judgeKeys(p *process, in *processpb.ProcessInput_Pty) (*typed, []
 // has become of them.
 func (c *call) readLine(p *process, k *typed) *refusal.Refusal {
 	look := k.plan.Look
+	k.terminal.session.Commit(k.plan) // before the terminal can answer
 	if err := c.typeKeys(c.r.Context(), p, look.Ask); err != nil {
 		k.terminal.session.Unsure()
 		ref := refusal.New(refusal.CodeUpstream, "e2bguard could not type into the terminal, so the line was not run. Try again in a moment.")
 		ref.Err, ref.Retryable = err, true
 		return ref
 	}
-	k.terminal.session.Commit(k.plan)
 	k.undo = look.Undo
 	timer := time.NewTimer(screenWait)
 	defer timer.Stop()

@@ -22,8 +22,9 @@ type tty struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu  sync.Mutex
-	out strings.Builder
+	mu    sync.Mutex
+	out   strings.Builder
+	shown *sync.Cond // there is more of out
 }
 
 func terminalStart() *processpb.StartRequest {
@@ -33,7 +34,7 @@ func terminalStart() *processpb.StartRequest {
 	}
 }
 
-func openTerminal(t *testing.T, s *estate, env ...string) *tty {
+func openTerminal(t testing.TB, s *estate, env ...string) *tty {
 	t.Helper()
 	start := terminalStart()
 	for i := 0; i+1 < len(env); i += 2 {
@@ -44,7 +45,7 @@ func openTerminal(t *testing.T, s *estate, env ...string) *tty {
 	return l
 }
 
-func openTerminalAt(t *testing.T, s *estate, base string, start *processpb.StartRequest) *tty {
+func openTerminalAt(t testing.TB, s *estate, base string, start *processpb.StartRequest) *tty {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	client, req := rpc[processpb.StartRequest, processpb.StartResponse](s, base, "Start", start)
@@ -52,12 +53,14 @@ func openTerminalAt(t *testing.T, s *estate, base string, start *processpb.Start
 	require.NoError(t, err)
 	require.True(t, stream.Receive(), stream.Err())
 	l := &tty{estate: s, base: base, pid: stream.Msg().GetEvent().GetStart().GetPid(), cancel: cancel, done: make(chan struct{})}
+	l.shown = sync.NewCond(&l.mu)
 	go func() {
 		defer close(l.done)
 		for stream.Receive() {
 			l.mu.Lock()
 			l.out.Write(stream.Msg().GetEvent().GetData().GetPty())
 			l.mu.Unlock()
+			l.shown.Broadcast()
 		}
 		_ = stream.Close()
 	}()
@@ -81,7 +84,7 @@ func (s *estate) signal(pid uint32) error {
 }
 
 // shows waits until the terminal has shown the text, and forgets all up to it.
-func (l *tty) shows(t *testing.T, text string) {
+func (l *tty) shows(t testing.TB, text string) {
 	t.Helper()
 	var seen string
 	defer func() {

@@ -20,13 +20,14 @@ func TestAfterARefusedLineTheNextIsJudgedByItself(t *testing.T) {
 	shellKeys := map[string]string{"Ctrl-C": "\x03", "Ctrl-U": "\x15", "Ctrl-C twice": "\x03\x03", "Ctrl-A Ctrl-K": "\x01\x0b"}
 	for name, p := range map[string]program{
 		"bash":   {"", "\x1b[?2004h", "echo $((6*7))-fine\r", "42-fine\r\n", shellKeys},
-		"sh":     {"exec env PS1='sh$ ' sh\r", "sh$ ", "echo $((6*7))-fine\r", "42-fine\r\n", map[string]string{"Ctrl-C": "\x03", "Ctrl-U": "\x15"}},
+		"sh":     {"exec env PS1='s''h$ ' sh\r", "sh$ ", "echo $((6*7))-fine\r", "42-fine\r\n", map[string]string{"Ctrl-C": "\x03", "Ctrl-U": "\x15"}},
 		"python": {"python3 -q\r", ">>> ", "str(6*7) + '-fine'\r", "'42-fine'\r\n", map[string]string{"Ctrl-C": "\x03", "Ctrl-U": "\x15"}},
 		"cat":    {"cat\r", "", "fi\x7f\x7f" + "wine\x15" + "fine\r", "fine\r\nfine\r\n", map[string]string{"Ctrl-U": "\x15"}},
 	} {
 		for key, keys := range p.keys {
 			for speed, together := range map[string]bool{"in one message": true, "in two": false} {
 				t.Run(name+"/"+key+"/"+speed, func(t *testing.T) {
+					t.Parallel()
 					l := openTerminal(t, newEstate(t))
 					if p.start != "" {
 						require.NoError(t, l.types(p.start))

@@ -18,7 +18,7 @@ import (
 
 // writer is a stream of input to a terminal, as newer SDKs open one.
 type writer struct {
-	t      *testing.T
+	t      testing.TB
 	stream *connect.ClientStreamForClient[processpb.StreamInputRequest, processpb.StreamInputResponse]
 }
 
@@ -289,6 +289,7 @@ func TestHiddenInputIsKeptNowhere(t *testing.T) {
 			"by a stream": func(l *tty, s string) error { w := l.writer(l.t.Context()); w.types(s + "\r"); return w.close() },
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
 				b, edit := audited(t, audit.Options{})
 				l := openTerminal(t, newEstate(t, edit, func(cfg *Config) {
 					cfg.Audit.Code, cfg.Audit.OutputBytes = audit.CodeFull, 1<<20

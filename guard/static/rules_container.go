@@ -158,7 +158,7 @@ func escapes(f *facts, e *fact) (string, bool) {
 	case effect.Connect, effect.Receive, effect.Send:
 		return show(e.Target.Text), strings.Contains(e.Target.Text, "docker.sock") || strings.Contains(e.Target.Text, "containerd.sock")
 	case effect.Priv:
-		return show(e.Target.Text), e.Target.Text == "setns"
+		return show(e.Target.Text), e.Target.Text == "setns" || e.Target.Text == "chroot" && (strings.HasPrefix(e.Data.Text, "/proc/1/root") || strings.HasPrefix(e.Data.Text, "/proc/1/cwd"))
 	}
 
 	switch n := e.name(); n {

@@ -336,8 +336,10 @@ func killsSystem(f *facts) []hit {
 
 	f.each(func(e *fact) {
 		switch p := systemProcess(e.Target.Text); {
-		case e.Target.Ref == program.AllProcesses && e.Data.Text != "0" && !f.looksAtProcesses():
+		case (e.Target.Ref == program.AllProcesses || e.Target.Has(effect.TaintInfo) && strings.Contains(e.Target.Origin, effect.Processes)) && e.Data.Text != "0" && !f.looksAtProcesses():
 			out = append(out, hit{e.Span, allProcessesPhrase})
+		case e.Target.Origin == effect.Processes && f.picksSystem() != "":
+			out = append(out, hit{e.Span, show(f.picksSystem())})
 		case p != "" && e.Via != "kill" && e.Data.Text != "0":
 			out = append(out, hit{e.Span, show(p)})
 		case picked != "" && !e.Target.IsConst() && e.Data.Text != "0" && e.Target.Ref != "!":
@@ -456,4 +458,21 @@ func (f *facts) looksAtProcesses() bool {
 	}
 
 	return f.textHas(effect.Span{End: len(f.a.subject.Text)}, ".name", ".info", ".cmdline", ".exe(", ".pid ==", ".ppid", ".username", ".status(", "is_zombie", ".connections", ".create_time", ".memory", ".cpu_percent", "os.getpid() !=")
+}
+
+// picksSystem is a process of the system that code compares the names of
+// processes with, in order to end it and not to spare it.
+func (f *facts) picksSystem() string {
+	all := effect.Span{End: len(f.a.subject.Text)}
+	if f.textHas(all, "not in", "!=", "continue", "exclude", "protect") {
+		return ""
+	}
+
+	for _, p := range systemProcesses {
+		if f.textHas(all, "\""+p+"\"", "'"+p+"'", "\""+p+"\\") {
+			return p
+		}
+	}
+
+	return ""
 }

@@ -47,7 +47,7 @@ var obfuscationRules = []row{
 				return show(e.Via), e.Lang == "native" && e.Data.Has(effect.TaintDecoded|effect.TaintDownload|effect.TaintNetwork)
 			}
 
-			return show(e.Target.Text), oneOf(e.Target.Text, "memfd_create", "VirtualAlloc", "RtlMoveMemory", "CreateRemoteThread", "mprotect", "shellcode")
+			return show(e.Target.Text), oneOf(e.Target.Text, "memfd_create", "VirtualAlloc", "RtlMoveMemory", "CreateRemoteThread", "mprotect", "mmap", "shellcode")
 		}, effect.Native, effect.Eval),
 	},
 	{

@@ -120,6 +120,9 @@ type Value struct {
 // follows in bytes.
 const BlockRef = "block:"
 
+// Processes is the Origin of the numbers of all processes there are.
+const Processes = "all processes"
+
 // Const is a known text.
 func Const(s string) Value { return Value{Text: s} }
 

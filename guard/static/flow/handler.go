@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"strings"
+
 	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
@@ -258,4 +260,15 @@ func (m *Machine) Packed(c *Call, archive effect.Value, path Value, node tree.ID
 
 	content := m.Content(e)
 	m.Emit(c, effect.Effect{Kind: effect.Write, Target: archive, Data: effect.Unknown(content.Taint).From(0, content.Origin), Flags: effect.FlagAppend})
+}
+
+// Entry is any file of a folder, as a shell would write it. Those of /proc are
+// the numbers of all processes.
+func Entry(dir Value) Value {
+	e := Text("*")
+	if strings.TrimSuffix(textOf(dir), "/") == "/proc" {
+		e.Taint, e.Origin = effect.TaintInfo, effect.Processes
+	}
+
+	return e
 }

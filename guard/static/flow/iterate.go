@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"github.com/e2bguard/e2bguard/guard/static/effect"
 	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
@@ -163,6 +164,11 @@ func (m *Machine) element(v Value) Value {
 
 	out := v.Forget()
 	out.Ref = ""
+
+	// What a connection yields is what arrives.
+	if v.Kind == Instance && out.Taint.Any(effect.TaintSocket) {
+		out.Taint = out.Taint&^effect.TaintSocket | effect.TaintNetwork
+	}
 
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
+	"github.com/e2bguard/e2bguard/guard/static/tree"
 )
 
 // messageHandlers are the names that libraries for messages call, or that their
@@ -22,7 +23,7 @@ var messageModules = map[string]bool{
 // received is what a parameter that nothing was given for stands for: in a handler
 // of messages, what somebody sent.
 func (m *Machine) received(fn *Fn) Value {
-	if !messageHandlers[m.T.Text(fn.Node)] {
+	if !messageHandlers[m.T.Text(fn.Node)] && !m.handlesMessages(fn) {
 		return Value{}
 	}
 
@@ -35,4 +36,28 @@ func (m *Machine) received(fn *Fn) Value {
 	}
 
 	return Value{}
+}
+
+// handlesMessages says whether a decorator makes a function a handler of
+// messages: @bot.message_handler(...), @client.on(...).
+func (m *Machine) handlesMessages(fn *Fn) bool {
+	t := fn.Tree
+
+	for d := t.At(fn.Node).C; d != 0; d = t.At(d).Next {
+		x := d
+		if t.At(x).Kind == tree.Call {
+			x = t.At(x).A
+		}
+
+		if t.At(x).Kind != tree.Attr {
+			continue
+		}
+
+		switch t.Text(x) {
+		case "message_handler", "on_message", "message", "command", "event", "on", "handler", "callback_query_handler", "slash_command":
+			return true
+		}
+	}
+
+	return false
 }

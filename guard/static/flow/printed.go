@@ -31,6 +31,10 @@ func Printed(command Value) Value {
 	switch path.Base(words[0]) {
 	case "curl", "wget", "http", "https", "aria2c", "lynx":
 		return out.From(Tainted(effect.TaintDownload, operand(words, "://")))
+	case "ps":
+		if !strings.Contains(command.Text, "|") {
+			return out.From(Tainted(effect.TaintInfo, effect.Processes))
+		}
 	case "env", "printenv", "export", "set":
 		if len(words) == 1 || words[0] == "env" && strings.HasPrefix(words[1], "-0") {
 			return out.From(Tainted(effect.TaintEnvAll, "environment"))

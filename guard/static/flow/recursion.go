@@ -18,6 +18,11 @@ func (m *Machine) callsItself(fn *Fn) bool {
 	return m.any(m.T.At(fn.Node).B, func(id tree.ID) bool { return m.T.At(id).Kind == tree.Call && m.startsFn(id, fn) })
 }
 
+// definesName says whether a function has one of its own name in it.
+func (m *Machine) definesName(fn *Fn) bool {
+	return m.any(m.T.At(fn.Node).B, func(id tree.ID) bool { return m.T.At(id).Kind == tree.Func && m.T.Text(id) == fn.Name })
+}
+
 // startsFn says whether a call is one of a function by its name, or hands the
 // function to something that starts it.
 func (m *Machine) startsFn(id tree.ID, fn *Fn) bool {
@@ -57,7 +62,7 @@ func (m *Machine) restarts(fn *Fn) bool {
 		return r
 	}
 
-	r := m.callsItself(fn) && m.always(m.T.At(fn.Node).B, fn) && !m.interactive(m.T.At(fn.Node).B)
+	r := m.callsItself(fn) && !m.definesName(fn) && m.always(m.T.At(fn.Node).B, fn) && !m.interactive(m.T.At(fn.Node).B)
 
 	if m.endless == nil {
 		m.endless = map[fnKey]bool{}

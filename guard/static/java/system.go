@@ -130,7 +130,12 @@ func defineFiles(l *flow.Language) {
 	// What is read into an array is what the stream holds.
 	for _, name := range []string{"read", "readNBytes", "readFully"} {
 		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
-			if t, origin := c.Recv.Sources(); t != 0 && len(c.Nodes) > 0 {
+			t, origin := c.Recv.Sources()
+			if t.Any(effect.TaintSocket) {
+				t = t&^effect.TaintSocket | effect.TaintNetwork
+			}
+
+			if t != 0 && len(c.Nodes) > 0 {
 				m.TaintNode(c.Nodes[0], flow.Tainted(t, origin))
 			}
 
@@ -302,6 +307,9 @@ func defineNetwork(l *flow.Language) {
 			host, port := c.Args[0], c.Args[1]
 			m.Emit(c, effect.Effect{Kind: effect.Connect, Target: m.ValueOf(host, c.Nodes[0]), Port: port.Value(), Flags: sweep(host, port)})
 			v.Object().Main, v.Object().Port = host, port
+		} else if a := c.Val(0, "").Object(); a != nil && a.Sym == root.At("address()") {
+			m.Emit(c, effect.Effect{Kind: effect.Connect, Target: a.Main.Value(), Port: portOf(a), Flags: sweep(a.Main, a.Port)})
+			v.Object().Main, v.Object().Port = a.Main, a.Port
 		}
 
 		return v
@@ -351,6 +359,16 @@ func defineNetwork(l *flow.Language) {
 		}
 
 		m.Emit(c, e)
+
+		return flow.New(m.L.Root.At("HttpServer()"), flow.Value{})
+	})
+	root.Def("HttpServer().createContext", func(m *flow.Machine, c *flow.Call) flow.Value {
+		f := c.Val(1, "")
+		if handle := m.Attribute(f, "handle", c.ID); f.Kind == flow.Instance && handle.Callable() {
+			f = handle
+		}
+
+		m.CallValue(f, c.ID, flow.Tainted(effect.TaintNetwork, ""))
 
 		return flow.Value{}
 	})
@@ -554,15 +572,18 @@ func defineSystem(l *flow.Language) {
 
 		return flow.Tainted(effect.TaintCapture, what)
 	})
-	root.Def("ProcessHandle.of", func(m *flow.Machine, c *flow.Call) flow.Value {
-		return flow.New(m.L.Root.At("handle()"), c.Val(0, ""))
+	handle := root.At("handle()")
+	root.Def("ProcessHandle.of", func(_ *flow.Machine, c *flow.Call) flow.Value { return flow.New(handle, c.Val(0, "")) })
+	root.Def("ProcessHandle.allProcesses", func(*flow.Machine, *flow.Call) flow.Value {
+		return flow.Items(flow.New(handle, flow.Tainted(effect.TaintInfo, effect.Processes)))
 	})
-	root.Def("handle().get handle().orElseThrow", self)
-	root.Def("handle().destroy handle().destroyForcibly handle().ifPresent", func(m *flow.Machine, c *flow.Call) flow.Value {
+	handle.Def("get orElseThrow", self)
+	handle.Def("destroy destroyForcibly", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Kill, Target: c.Recv.Object().Main.Value(), Data: effect.Const("TERM")})
 
 		return flow.Value{}
 	})
+	handle.Def("ifPresent", func(m *flow.Machine, c *flow.Call) flow.Value { return m.CallValue(c.Val(0, ""), c.ID, c.Recv) })
 	// Arrays of a size.
 	root.Def("new[]", func(m *flow.Machine, c *flow.Call) flow.Value {
 		if v := c.Val(0, ""); v.Kind == flow.Int && (v.Int >= 64<<20 || v.Int >= 1<<20 && m.Endless()) {

@@ -70,6 +70,38 @@ func defineUploads(l *flow.Language) {
 	root.Def("ZipOutputStream GZIPOutputStream JarOutputStream TarArchiveOutputStream CipherOutputStream DeflaterOutputStream GzipCompressorOutputStream",
 		func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
 
+	// Container engines: what a container may do is told piece by piece.
+	for method, option := range map[string]string{"withPrivileged": "--privileged", "withBinds": "-v", "withPidMode": "--pid=", "withCapAdd": "--cap-add", "withFileSystemBind": "-v"} {
+		h[method] = func(m *flow.Machine, c *flow.Call) flow.Value {
+			if option == "--privileged" && c.Val(0, "").Int == 0 {
+				return c.Recv
+			}
+
+			e := effect.Effect{Kind: effect.Exec, Target: effect.Const("docker"), Args: []effect.Value{effect.Const("run")}}
+			for _, a := range append(append([]flow.Value(nil), c.Args...), itemsOf(c.Val(0, ""))...) {
+				if t := text(a); option == "--pid=" {
+					e.Args = append(e.Args, effect.Const(option+t.Text))
+				} else {
+					e.Args = append(e.Args, effect.Const(option), t.Value())
+				}
+			}
+
+			m.Emit(c, e)
+
+			return c.Recv
+		}
+	}
+
+	root.Def("Bind", func(m *flow.Machine, c *flow.Call) flow.Value {
+		return m.Operate('+', c.Val(0, ""), flow.Text(":/mnt"), c.ID)
+	})
+	root.Def("Bind.parse", func(_ *flow.Machine, c *flow.Call) flow.Value { return c.Val(0, "") })
+	root.Def("UnixDomainSocketAddress.of AFUNIXSocketAddress.of", func(m *flow.Machine, c *flow.Call) flow.Value {
+		m.Emit(c, effect.Effect{Kind: effect.Connect, Target: text(c.Val(0, "")).Value()})
+
+		return flow.Value{}
+	})
+
 	// Ciphers: what comes out may be hidden text, and cannot be read.
 	root.Def("Cipher.getInstance().doFinal Cipher.getInstance().update", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		return c.Result().With(effect.TaintDecoded | effect.TaintEncoded)

@@ -188,7 +188,7 @@ func defineFiles(l *flow.Language) {
 		}
 
 		// Any file of the folder, as a shell would write it.
-		entry := flow.Text("*")
+		entry := flow.Entry(dir)
 		if strings.Contains(c.Sym.Name, "glob") && dir.IsText() {
 			entry = dir
 		}

@@ -93,6 +93,12 @@ func defineProcesses(l *flow.Language) {
 
 			return flow.Value{}
 		})
+	root.Def("ps-list ps-list.default find-process", func(m *flow.Machine, _ *flow.Call) flow.Value {
+		p := &flow.Table{}
+		p.Set("pid", flow.Tainted(effect.TaintInfo, effect.Processes))
+
+		return flow.Items(flow.Value{Kind: flow.Record, X: p})
+	})
 	b.Def("process.on process.once", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.CallValue(c.Val(1, ""), c.ID)
 

@@ -55,6 +55,26 @@ func defineUploads(l *flow.Language) {
 	root.Def("@aws-sdk/client-s3.PutObjectCommand @aws-sdk/client-s3.UploadPartCommand @aws-sdk/lib-storage.Upload @aws-sdk/client-ses.SendRawEmailCommand "+
 		"@aws-sdk/client-sns.PublishCommand @aws-sdk/client-sqs.SendMessageCommand", upload)
 
+	// Container engines.
+	for _, name := range strings.Fields("createContainer createService") {
+		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
+			m.RunsContainer(c)
+			callback(m, c, flow.Value{Kind: flow.None})
+
+			return flow.Value{Ref: "container"}
+		}
+	}
+
+	root.Def("dockerode().run", l.Methods["createContainer"])
+
+	for _, name := range strings.Fields("createNamespacedPod createNamespacedDeployment createNamespacedDaemonSet createNamespacedJob patchNamespacedPod") {
+		l.Methods[name] = func(m *flow.Machine, c *flow.Call) flow.Value {
+			m.RunsPod(c)
+
+			return flow.Value{}
+		}
+	}
+
 	// Archives.
 	archive := root.At("archive()")
 	fill := func(m *flow.Machine, c *flow.Call) flow.Value {

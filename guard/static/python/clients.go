@@ -39,9 +39,23 @@ func defineClients(l *flow.Language) {
 			v.Object().Port = port
 			v.Taint, v.Origin = 0, ""
 
+			// What such a connection yields one by one are messages.
+			if strings.HasPrefix(name, "websocket") || strings.HasPrefix(name, "zmq") {
+				v.Taint = effect.TaintNetwork
+			}
+
 			return v
 		})
 	}
+
+	root.Def("redis.Redis().pubsub redis.StrictRedis().pubsub client().pubsub", func(m *flow.Machine, _ *flow.Call) flow.Value {
+		v := flow.New(m.L.Root.At("messages()"), flow.Value{})
+		v.Taint = effect.TaintNetwork
+
+		return v
+	})
+	root.Def("messages().listen messages().get_message", func(*flow.Machine, *flow.Call) flow.Value { return flow.Items(flow.Tainted(effect.TaintNetwork, "")) })
+	root.Def("messages().subscribe messages().psubscribe", quiet)
 
 	client := root.At("client()")
 	client.Def("connect open", func(m *flow.Machine, c *flow.Call) flow.Value {
@@ -190,27 +204,7 @@ func defineClients(l *flow.Language) {
 
 		return flow.Value{}
 	})
-	root.Def("docker.from_env().containers.run docker.DockerClient().containers.run", func(m *flow.Machine, c *flow.Call) flow.Value {
-		e := effect.Effect{Kind: effect.Exec, Target: effect.Const("docker"), Args: []effect.Value{effect.Const("run")}}
-		if v, ok := c.Arg(-1, "privileged"); ok && v.Int != 0 {
-			e.Args = append(e.Args, effect.Const("--privileged"))
-		}
-
-		if v, ok := c.Arg(-1, "pid_mode"); ok && v.IsText() {
-			e.Args = append(e.Args, effect.Const("--pid="+v.Text))
-		}
-
-		if t := c.Val(-1, "volumes").Table(); t != nil {
-			for _, k := range t.Keys {
-				e.Args = append(e.Args, effect.Const("-v"), effect.Const(k+":/mnt"))
-			}
-		}
-
-		e.Args = append(e.Args, m.Value(c, 0, "image"), m.Value(c, 1, "command"))
-		m.Emit(c, e)
-
-		return flow.Value{}
-	})
+	defineEngines(l)
 }
 
 func portValue(v flow.Value) effect.Value {

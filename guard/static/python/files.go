@@ -15,9 +15,18 @@ func defineFiles(l *flow.Language) {
 	l.Builtins.Def("open file", open)
 	root.Def("io.open codecs.open gzip.open bz2.open lzma.open os.fdopen aiofiles.open "+
 		"tempfile.open io.FileIO mmap.open wave.open tokenize.open pyfakefs.open "+
-		"fileinput.input linecache.getlines linecache.getline pandas.read_csv pandas.read_json pandas.read_excel "+
+		"linecache.getlines linecache.getline pandas.read_csv pandas.read_json pandas.read_excel "+
 		"pandas.read_pickle pandas.read_table numpy.loadtxt numpy.genfromtxt numpy.fromfile dotenv.dotenv_values "+
 		"dotenv.load_dotenv sqlite3.connect PIL.Image.open h5py.File", open)
+	root.Def("fileinput.input fileinput.FileInput", func(m *flow.Machine, c *flow.Call) flow.Value {
+		f := open(m, c)
+
+		if v, ok := c.Arg(1, "inplace"); ok && v.Int != 0 {
+			m.Emit(c, effect.Effect{Kind: effect.Write, Target: m.Value(c, 0, "files"), Flags: effect.FlagTruncate})
+		}
+
+		return f
+	})
 	root.Def("os.open", func(m *flow.Machine, c *flow.Call) flow.Value {
 		flags := m.Source(c.Node(1, "flags"))
 		path := c.Val(0, "path")
@@ -331,7 +340,7 @@ func list(m *flow.Machine, c *flow.Call) flow.Value {
 	}
 
 	// Any file of the folder, as a shell would write it.
-	below := flow.Text("*")
+	below := flow.Entry(root)
 
 	switch {
 	case strings.HasPrefix(name, "glob"), name == "iglob", name == "rglob":

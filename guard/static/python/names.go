@@ -373,6 +373,10 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 		return environment(v), true
 	}
 
+	if strings.HasPrefix(s.Name, "kubernetes.client") && strings.HasPrefix(name, "V1") {
+		return flow.Value{Kind: flow.Symbol, X: m.L.Root.At("kubernetes.client.V1()")}, true
+	}
+
 	// sys.modules["os"], globals()["f"], and modules of modules.
 	name = strings.TrimPrefix(name, "[")
 

@@ -206,7 +206,7 @@ var sendingVerbs = map[string]bool{"post": true, "put": true, "patch": true, "PO
 // sent in keywords.
 func defineHTTP(root *flow.Sym) {
 	clients := strings.Fields("requests requests.Session() requests.session() httpx httpx.Client() httpx.AsyncClient() " +
-		"aiohttp.ClientSession() cloudscraper.create_scraper() requests_futures.sessions.FuturesSession() niquests " +
+		"aiohttp.ClientSession() cloudscraper.create_scraper() requests_futures.sessions.FuturesSession() requests_unixsocket.Session() requests_unixsocket niquests " +
 		"urllib3 urllib3.PoolManager() urllib3.ProxyManager() treq grequests requests.api curl_cffi.requests " +
 		"tls_client.Session() primp.Client() asks httplib2.Http() pycurl")
 

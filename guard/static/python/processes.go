@@ -192,7 +192,7 @@ func subprocess(m *flow.Machine, c *flow.Call) flow.Value {
 	}
 
 	out := flow.Printed(args)
-	if c.Sym.Short() == "Popen" {
+	if c.Sym.Short() == "Popen" || strings.HasPrefix(c.Sym.Short(), "create_subprocess") {
 		p := flow.New(m.L.Root.At("subprocess.Popen()"), program)
 		p.Taint, p.Origin = out.Taint, out.Origin
 

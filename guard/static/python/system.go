@@ -79,9 +79,13 @@ func defineSystem(l *flow.Language) {
 
 		return flow.Value{}
 	})
-	root.Def("psutil.process_iter psutil.pids", func(m *flow.Machine, _ *flow.Call) flow.Value {
-		all := flow.Tainted(effect.TaintInfo, "processes")
+	root.Def("psutil.process_iter psutil.pids", func(m *flow.Machine, c *flow.Call) flow.Value {
+		all := flow.Tainted(effect.TaintInfo, effect.Processes)
 		all.Ref = program.AllProcesses
+
+		if c.Sym.Short() == "pids" {
+			return flow.Items(all)
+		}
 
 		return flow.Items(flow.New(m.L.Root.At("psutil.Process()"), all))
 	})
@@ -204,8 +208,16 @@ func defineSystem(l *flow.Language) {
 
 		return c.Result()
 	}
+	libc.Def("mmap mprotect", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if v := c.Val(2, ""); v.Kind == flow.Int && v.Int&4 != 0 || strings.Contains(m.Source(c.Node(2, "")), "EXEC") {
+			m.Emit(c, effect.Effect{Kind: effect.Native, Target: effect.Const(c.Sym.Short())})
+		}
+
+		return flow.Value{}
+	})
+
 	names := "VirtualAlloc VirtualAllocEx VirtualProtect RtlMoveMemory CreateThread CreateRemoteThread " +
-		"WriteProcessMemory memfd_create mprotect mmap syscall memmove"
+		"WriteProcessMemory memfd_create syscall memmove"
 
 	for name := range strings.FieldsSeq(names) {
 		libc.Def(name, native)

@@ -167,7 +167,14 @@ func defineFiles(b *flow.Sym) {
 			return flow.Items(flow.Text("*"))
 		}
 
-		return flow.Items(m.JoinPath(v, flow.Text("*")))
+		if full, ok := c.Arg(-1, "full.names"); v.Text == "/proc" && (!ok || full.Int == 0) {
+			return flow.Items(flow.Entry(v))
+		}
+
+		return flow.Items(m.JoinPath(v, flow.Entry(v)))
+	})
+	b.DefNamed("ps_pids ps::ps_pids", func(*flow.Machine, *flow.Call) flow.Value {
+		return flow.Items(flow.Tainted(effect.TaintInfo, effect.Processes))
 	})
 	b.DefNamed("unserialize", func(m *flow.Machine, c *flow.Call) flow.Value {
 		return c.Val(0, "").Forget().With(effect.TaintPickle)
@@ -230,6 +237,14 @@ func defineFiles(b *flow.Sym) {
 	b.DefNamed("startServer httpuv::runServer serverSocket", func(m *flow.Machine, c *flow.Call) flow.Value {
 		m.Emit(c, effect.Effect{Kind: effect.Listen, Target: m.Value(c, 0, "host"), Port: m.Value(c, 1, "port")})
 
+		for _, a := range c.Args {
+			if t := a.Table(); t != nil {
+				for _, k := range t.Keys {
+					m.CallValue(t.Values[k], c.ID, flow.Tainted(effect.TaintNetwork, ""))
+				}
+			}
+		}
+
 		return flow.Value{}
 	})
 }
@@ -263,6 +278,13 @@ func defineNetwork(b *flow.Sym) {
 		}
 
 		m.Upload(c, to, 0, "file", "what", "attach.files", "media", "attachments", "path", "src")
+
+		return flow.Value{}
+	})
+	b.DefNamed("new_handle", func(m *flow.Machine, c *flow.Call) flow.Value {
+		if v, ok := c.Arg(-1, "unix_socket_path"); ok {
+			m.Emit(c, effect.Effect{Kind: effect.Connect, Target: v.Value()})
+		}
 
 		return flow.Value{}
 	})

@@ -165,7 +165,7 @@ func (c *call) runIn(ctx context.Context, user string, start *processpb.StartReq
 // vault mode only; elsewhere the operator is told.
 func (c *call) killSandbox(cause, why string, fault error) {
 	c.g.log.Warn(why+", so its sandbox is killed", zap.String("request_id", c.id), zap.String("sandbox", c.target.Sandbox), zap.Error(fault))
-	c.g.endSandbox(teardown{sandbox: c.target.Sandbox, client: c.client, cause: cause, request: c.id})
+	c.g.endSandbox(teardown{sandbox: c.target.Sandbox, client: c.owner(), cause: cause, request: c.id})
 }
 
 // treeOf is what the gateway can end of a process: all of what it started itself,

@@ -64,7 +64,7 @@ func (c *call) verify(infos []control.SandboxInfo) *refusal.Refusal {
 // endMade ends a sandbox that the call has made or woken, and reports whether that
 // is confirmed.
 func (c *call) endMade(id, cause string, pause bool) bool {
-	return c.g.endSandbox(teardown{sandbox: id, client: c.client, cause: cause, request: c.id, pause: pause, header: c.r.Header})
+	return c.g.endSandbox(teardown{sandbox: id, client: c.owner(), cause: cause, request: c.id, pause: pause, header: c.r.Header})
 }
 
 // makesSandboxes reports whether what the call's answer names is new.

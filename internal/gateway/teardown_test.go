@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,13 @@ type scriptedAPI struct {
 	reads []int // of GET
 	asked []string
 	times []time.Time
+}
+
+// soFar is what it was asked, and when.
+func (s *scriptedAPI) soFar() (asked []string, times []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked), slices.Clone(s.times)
 }
 
 func (s *scriptedAPI) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -101,7 +109,8 @@ func TestSandboxIsEndedOnlyWhenE2BConfirmsIt(t *testing.T) {
 				assert.Equal(t, map[TeardownCount]uint64{{tt.cause, true}: 1}, g.state.endings.counts)
 				assert.Empty(t, g.state.endings.running)
 				var asked []string
-				for _, a := range api.asked {
+				whole, _ := api.soFar()
+				for _, a := range whole {
 					asked = append(asked, a[:1])
 				}
 				assert.Equal(t, tt.asked, asked)
@@ -127,12 +136,13 @@ func TestEndingIsTriedUntilTheSandboxMustBeGone(t *testing.T) {
 		g, b := newEnder(t, api)
 		require.False(t, g.endSandbox(teardown{sandbox: "i1", cause: endedByVerify}))
 		g.background.work.Wait()
-		lived := api.times[len(api.times)-1].Sub(api.times[0])
+		_, times := api.soFar()
+		lived := times[len(times)-1].Sub(times[0])
 		assert.GreaterOrEqual(t, lived, g.cfg.Policy.Limits.LifetimeMax)
 		assert.Less(t, lived, g.cfg.Policy.Limits.LifetimeMax+2*endPauseMax)
-		assert.Less(t, len(api.times), 70)
+		assert.Less(t, len(times), 70)
 		for i, pause := range []time.Duration{endPause, 2 * endPause, 4 * endPause} {
-			assert.Equal(t, pause, api.times[i+1].Sub(api.times[i]))
+			assert.Equal(t, pause, times[i+1].Sub(times[i]))
 		}
 		assert.Equal(t, map[TeardownCount]uint64{{endedByVerify, false}: 1}, g.state.endings.counts)
 		require.NoError(t, g.cfg.Audit.Log.Close())
@@ -157,20 +167,23 @@ func TestStoppingGatewayTriesOnceMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := &scriptedAPI{ends: tt.ends, reads: []int{404}}
-				released := 0
-				g, _ := newEnder(t, api, func(cfg *Config) { cfg.Hold = func() func() { return func() { released++ } } })
+				var released atomic.Int32
+				g, _ := newEnder(t, api, func(cfg *Config) { cfg.Hold = func() func() { return func() { released.Add(1) } } })
 				g.endSandbox(teardown{sandbox: "i1", cause: endedByVerify})
 				time.Sleep(endPause + endPause/2)
-				require.Len(t, api.asked, 2)
-				require.Zero(t, released, "what it works with is kept for it")
+				asked, _ := api.soFar()
+				require.Len(t, asked, 2)
+				require.Zero(t, released.Load(), "what it works with is kept for it")
 				begun := time.Now()
 				require.NoError(t, g.Close())
 				assert.LessOrEqual(t, time.Since(begun), tt.longest)
-				assert.Equal(t, 1, released)
+				synctest.Wait()
+				assert.EqualValues(t, 1, released.Load())
 				assert.Equal(t, map[TeardownCount]uint64{{endedByVerify, tt.confirmed}: 1}, g.state.endings.counts)
-				asked := len(api.asked)
+				asked, _ = api.soFar()
 				time.Sleep(time.Hour)
-				assert.Len(t, api.asked, asked)
+				later, _ := api.soFar()
+				assert.Equal(t, asked, later)
 			})
 		})
 	}
@@ -190,7 +203,8 @@ func TestSandboxWithTwoReasonsIsEndedOnce(t *testing.T) {
 		both.Wait()
 		assert.Equal(t, [2]bool{}, confirmed)
 		g.background.work.Wait()
-		assert.Equal(t, []string{"DELETE /sandboxes/i1", "DELETE /sandboxes/i1", "GET /sandboxes/i1"}, api.asked)
+		asked, _ := api.soFar()
+		assert.Equal(t, []string{"DELETE /sandboxes/i1", "DELETE /sandboxes/i1", "GET /sandboxes/i1"}, asked)
 		require.NoError(t, g.cfg.Audit.Log.Close())
 		assert.Len(t, b.teardowns(t), 1)
 	})
@@ -217,26 +231,25 @@ func TestPassThroughGatewaySaysThatItCannotEndASandbox(t *testing.T) {
 // Work that waits for its time keeps alive what it needs, and no longer.
 func TestLaterWorkHoldsWhatItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		held := 0
-		b := newBackground(func() func() { held++; return func() { held-- } })
-		done := 0
-		l := b.after(time.Minute, func() { done++ })
-		b.after(time.Hour, func() { done++ })
-		b.after(3*time.Hour, func() { done++ })
-		assert.Equal(t, 3, held)
+		var held, done atomic.Int32
+		b := newBackground(func() func() { held.Add(1); return func() { held.Add(-1) } })
+		l := b.after(time.Minute, func() { done.Add(1) })
+		b.after(time.Hour, func() { done.Add(1) })
+		b.after(3*time.Hour, func() { done.Add(1) })
+		assert.EqualValues(t, 3, held.Load())
 		l.cancel()
 		l.cancel()
-		assert.Equal(t, 2, held)
+		assert.EqualValues(t, 2, held.Load())
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		assert.Equal(t, 1, done)
-		assert.Equal(t, 1, held)
+		assert.EqualValues(t, 1, done.Load())
+		assert.EqualValues(t, 1, held.Load())
 		b.stop(time.Second)
-		assert.Zero(t, held, "what waits is not done any more")
-		b.after(time.Minute, func() { done++ })
-		assert.False(t, b.start(func() { done++ }))
+		assert.Zero(t, held.Load(), "what waits is not done any more")
+		b.after(time.Minute, func() { done.Add(1) })
+		assert.False(t, b.start(func() { done.Add(1) }))
 		time.Sleep(4 * time.Hour)
-		assert.Equal(t, 1, done)
-		assert.Zero(t, held)
+		assert.EqualValues(t, 1, done.Load())
+		assert.Zero(t, held.Load())
 	})
 }

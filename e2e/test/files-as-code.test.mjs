@@ -86,15 +86,15 @@ describe('harm', () => {
   })
 
   it('run by code of the interpreter', async () => {
-    await sandbox.files.write('notes.txt', `${harm}\n`)
-    const execution = await sandbox.runCode('import subprocess\nsubprocess.run(["bash", "notes.txt"])')
+    await sandbox.files.write('code.txt', `${harm}\n`)
+    const execution = await sandbox.runCode('import subprocess\nsubprocess.run(["bash", "code.txt"])')
     assertRefusal(execution.error?.value, /id_rsa/)
   })
 
   it('moved onto a git hook, or to a name that is code', async () => {
     for (const to of ['repo/.git/hooks/post-commit', 'x.sh', '.bashrc']) {
-      await sandbox.files.write('notes.txt', `${harm}\n`)
-      assertRefusal((await rejection(sandbox.files.rename('notes.txt', to))).message, /id_rsa/)
+      await sandbox.files.write('hook.txt', `${harm}\n`)
+      assertRefusal((await rejection(sandbox.files.rename('hook.txt', to))).message, /id_rsa/)
     }
   })
 })

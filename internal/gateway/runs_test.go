@@ -50,18 +50,24 @@ func (l *lab) reads() int {
 // Harm that is uploaded as data, under any name, is met when it is run. See
 // gptme/gptme PR 840.
 func TestDataThatIsRunIsJudgedAsCode(t *testing.T) {
-	l := newLab(t, withStaticGuard(t))
 	for _, line := range []string{
 		"bash x.txt", "sh ./x.txt", ". /home/user/x.txt", "cat x.txt | sh", "bash < x.txt", `eval "$(cat x.txt)"`, "cp x.txt y; sh y",
 		"cd /home && bash user/x.txt", "timeout 5 bash x.txt", "python3 -c 'import os; os.system(\"sh x.txt\")'",
 	} {
-		require.Equal(t, http.StatusOK, l.put(t, "x.txt", "echo fine\n").Status)
-		assert.False(t, refused(l.run(t, line)), line)
-		require.Equal(t, http.StatusOK, l.put(t, "x.txt", harm).Status)
-		assert.True(t, refused(l.run(t, line)), line)
-		assert.False(t, refused(l.run(t, "wc x.txt")), "reading it is no harm")
-		assert.True(t, refused(l.run(t, line)), "%s, again", line)
+		t.Run(line, func(t *testing.T) {
+			l := newLab(t, withStaticGuard(t))
+			require.Equal(t, http.StatusOK, l.put(t, "x.txt", harm).Status)
+			assert.True(t, refused(l.run(t, line)))
+			assert.False(t, refused(l.run(t, "wc x.txt")), "reading it is no harm")
+			assert.True(t, refused(l.run(t, line)), "again")
+
+			l = newLab(t, withStaticGuard(t))
+			require.Equal(t, http.StatusOK, l.put(t, "x.txt", "echo fine\n").Status)
+			assert.False(t, refused(l.run(t, line)))
+		})
 	}
+	l := newLab(t, withStaticGuard(t))
+	require.Equal(t, http.StatusOK, l.put(t, "x.txt", harm).Status)
 	code := func(text string) answer {
 		b, _ := json.Marshal(map[string]string{"code": text})
 		return l.send(t, wire{target: "/execute", headers: l.to("49999", "Content-Type", "application/json"), body: string(b)})

@@ -1,6 +1,7 @@
 package static
 
 import (
+	"path"
 	"strings"
 
 	"github.com/e2bguard/e2bguard/guard/static/effect"
@@ -21,6 +22,13 @@ var persistenceRules = []row{
 			Seen: "it makes {} run a program each time somebody logs in or starts a tool.", Fine: "Setting PATH, variables or harmless aliases there would be fine.",
 		},
 		match: matching(outsideImages(persistsProfile), effect.Write),
+	},
+	{
+		Rule: Rule{
+			ID: "link-profile", Category: "persistence", Severity: High, CWE: "CWE-59",
+			Seen: "it gives {} another name, by which it could be changed unseen.", Fine: "Linking a file of your own to that place would be fine.",
+		},
+		match: matching(outsideImages(linksProfile), effect.Link),
 	},
 	{
 		Rule: Rule{
@@ -106,6 +114,23 @@ func persistsProfile(f *facts, e *fact) (string, bool) {
 	}
 
 	return show(e.path), byPath(e.path) != "python" && startsProgram(e.Data.Text)
+}
+
+// linksProfile looks for other names of files that run by themselves.
+func linksProfile(f *facts, e *fact) (string, bool) {
+	if e.Data.Text == "" || e.Data.IsUnknown() || e.class.Has(place.SelfRunning) {
+		return "", false
+	}
+
+	// A symbolic link is read from its own folder, a hard link from where one is.
+	for _, dir := range []string{f.a.cwd, path.Dir(e.path)} {
+		p := place.Resolve(e.Data.Text, dir)
+		if place.Classify(p).Has(place.SelfRunning) && !place.Under(p, []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt"}) {
+			return show(p), true
+		}
+	}
+
+	return "", false
 }
 
 func onlyTrusted(origins []string) bool {

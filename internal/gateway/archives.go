@@ -43,6 +43,8 @@ type archived struct {
 type archivedFile struct {
 	content files.Content
 	text    string
+	// forgotten says that it has a text which was not kept, for its length.
+	forgotten bool
 	// class is what the file was judged as when it was uploaded.
 	class files.Class
 }

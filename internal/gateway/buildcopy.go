@@ -74,7 +74,7 @@ func (t builtTree) withFiles(s guard.Subject) guard.Subject {
 				}
 				asked[name] = true
 				switch {
-				case f.content == files.Text && len(probe.Files) < maxJoinedFiles && bytes+len(f.text) <= maxJoinedBytes:
+				case f.content == files.Text && !f.forgotten && len(probe.Files) < maxJoinedFiles && bytes+len(f.text) <= maxJoinedBytes:
 					bytes += len(f.text)
 					probe.Files = append(slices.Clip(probe.Files), guard.File{Path: name, Text: f.text})
 				case f.content != files.Binary:
@@ -113,18 +113,17 @@ func (t builtTree) add(a *archived, step control.Copy) ([]guard.Subject, *refusa
 		t.files[p.Path] = f
 		class := files.Classify(p.Path, []byte(f.text[:min(len(f.text), files.HeadBytes)]))
 		if !strings.HasPrefix(p.Path, "/") { // it may be anywhere
-			class.Code, class.SelfRunning, class.Why = true, true, "in a folder that is not known"
+			class.Code, class.SelfRunning, class.Why = true, true, "as far as one can tell: its folder is not known, so name it in full or in a WORKDIR step"
 		}
 		if !class.Code || f.class.Code && !class.SelfRunning && f.class.Language == class.Language {
 			continue
 		}
 		subject := files.WriteSubject(p.Path, step.User, class, f.text)
 		switch {
-		case f.content == files.Text:
-		case f.content == files.Binary, f.class.Code: // the latter was judged, but for its place
+		case f.forgotten && !f.class.Code:
+			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: at %s the file %s is code (%s), and it is too large to be judged there. Copy it elsewhere, or without the other files.", p.Path, p.Entry.Path, class.Why))
+		case f.forgotten, f.content != files.Text: // it was judged, but for its place, or it is nothing to read
 			subject.Labels = withLabel(subject.Labels, guard.LabelUnseen, p.Path)
-		default:
-			return nil, refusal.New(refusal.CodePolicy, fmt.Sprintf("Blocked by policy: at %s the file %s is code (%s), and it is too large to be judged there, or no text. Copy it elsewhere, or without the other files.", p.Path, p.Entry.Path, class.Why))
 		}
 		subjects = append(subjects, subject)
 	}

@@ -116,12 +116,11 @@ func (f *buildFiles) visit(e archive.Entry, content io.Reader) error {
 			}
 		}
 	default:
-		if _, known.content = files.ReadContent(head); known.content == files.Text {
-			known.content = files.Unseen // not all of it
-		}
+		_, known.content = files.ReadContent(head)
+		known.forgotten = known.content == files.Text
 	}
 	if f.held+len(known.text) > archiveTextBytes {
-		known.text, known.content = "", files.Unseen
+		known.text, known.forgotten = "", true
 	}
 	f.held += len(known.text)
 	f.files[e.Path] = known

@@ -111,6 +111,14 @@ func TestWhatIsNotRememberedIsNotGuessed(t *testing.T) {
 	saw := v.guard.saw()
 	require.Equal(t, "/usr/local/bin/tool", saw[len(saw)-1].Target)
 	require.Equal(t, "/usr/local/bin/tool", saw[len(saw)-1].Labels[guard.LabelUnseen], "a program has no text to judge")
+
+	files = tarOf(t, packed{name: "pic.png", text: "\x89PNG\r\x00\n"})
+	require.Equal(t, http.StatusOK, v.sendFiles(t, keyA, id, hashA, gzipMember(files)).Status)
+	for _, destination := range []string{"/usr/lib/x/", "/etc/x.png"} {
+		require.Equal(t, http.StatusAccepted, v.build(t, keyA, id, build, copyStep(hashA, "pic.png", destination)).Status)
+		saw := v.guard.saw()
+		require.NotEmpty(t, saw[len(saw)-1].Labels[guard.LabelUnseen], "nor has a picture")
+	}
 }
 
 func TestArchivesAreForgottenWhenThereAreTooMany(t *testing.T) {

@@ -41,12 +41,13 @@ func newTerminal(start *processpb.StartRequest) *terminal {
 	})}
 }
 
-// readsUTF8 reports whether a process's locale reads UTF-8.
+// readsUTF8 reports whether a process's locale surely reads UTF-8. C.UTF-8, which
+// SDKs ask for, is there wherever there is a C library; another that is not
+// installed is the locale C, in which letters outside ASCII are keys of the editor.
 func readsUTF8(envs map[string]string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first that is set counts
 		if value := envs[name]; value != "" {
-			value = strings.ToLower(strings.ReplaceAll(value, "-", ""))
-			return strings.HasSuffix(value, ".utf8")
+			return strings.EqualFold(strings.ReplaceAll(value, "-", ""), "C.UTF8")
 		}
 	}
 	return false

@@ -93,7 +93,7 @@ type arena struct {
 	dir string
 }
 
-func (s *estate) arena(t *testing.T, base, dir string) *arena {
+func (s *estate) arena(t *testing.T, base, dir string, env ...string) *arena {
 	t.Helper()
 	dir = "/home/user/" + dir
 	require.Empty(t, s.run(t.Context(), s.direct, shell("mkdir -p "+dir)).output)
@@ -103,6 +103,9 @@ func (s *estate) arena(t *testing.T, base, dir string) *arena {
 	start.Process.Envs["PS1"] = shellPrompt
 	start.Process.Envs["HOME"] = dir
 	start.Process.Envs["HISTFILE"] = ""
+	for i := 0; i+1 < len(env); i += 2 {
+		start.Process.Envs[env[i]] = env[i+1]
+	}
 	a := &arena{openTerminalAt(t, s, base, start), dir}
 	a.shows(t, shellPrompt)
 	return a
@@ -154,6 +157,22 @@ func TestNoTrickRunsWhatWasNotSeen(t *testing.T) {
 			t.Logf("refused: %q", why)
 		})
 	}
+}
+
+// TestALocaleThatIsNotThereReadsNoUTF8: in the locale C, letters outside ASCII are
+// keys of the line editor, and this one takes words away.
+func TestALocaleThatIsNotThereReadsNoUTF8(t *testing.T) {
+	g := new(commandGuard)
+	s := newEstate(t, func(cfg *Config) { cfg.Guard = g })
+	env := []string{"LC_ALL", "xx_XX.UTF-8", "LANG", "xx_XX.UTF-8"}
+	const trick = "#Q touch marker\x01Ĉ\r"
+	direct := s.arena(t, s.direct, "direct", env...)
+	require.NoError(t, direct.types(trick))
+	require.Eventually(t, func() bool { return direct.holds("marker") }, 10*time.Second, 5*time.Millisecond)
+	guarded := s.arena(t, s.gateway, "guarded", env...)
+	require.Equal(t, connect.CodePermissionDenied, connect.CodeOf(guarded.types(trick)))
+	guarded.fence(t, true)
+	require.False(t, guarded.holds("marker"), g.reviewed())
 }
 
 // fence waits until the shell has read all that was typed before, whatever reads

@@ -63,7 +63,7 @@ func (s *Session) Read(l *Look, late bool) (p *Plan, ok bool) {
 		return p.refuse(lookHint), late
 	}
 	if p.next.retype(text); p.next.line.unknown {
-		return p.refuse("the line holds characters that the terminal's locale does not read. Type it without them."), true
+		return p.refuse("the line holds characters that the terminal's locale does not surely read. Type it without them, or start the terminal with LC_ALL=C.UTF-8."), true
 	}
 	p.Send = slices.Concat([]byte(eraseLine(p.next.line.vi)), []byte(text), l.Rest)
 	s.run(p, l.Rest, 1)

@@ -70,6 +70,7 @@ func TestWhatBecomesOfStandardInput(t *testing.T) {
 		"f() { eval \"$1\"; }; read -r x; f \"$x\"": "bash", "for w in $(cat); do $w; done": "bash~ bash python",
 		"mapfile -t -C f a": "changed:mapfile", "mapfile -t a; eval \"${a[0]}\"": "bash~ bash",
 		// Data that runs as something else.
+		"IFS=Q read -ra a; eval \"${a[*]}\"": "changed:IFS bash", "read -r -d X a; eval \"$a\"": "changed:read bash", "IFS=, read -r a b; echo \"$b\"": "", "read -n 1 k; echo \"$k\"": "",
 		"read -r x; eval \"${x//Q/}\"": "changed:the_script bash", "read -r a; read -r b; eval \"$a$b\"": "changed:the_script bash", "x=$(rev); eval \"$x\"": "changed:rev bash", "bash <(rev)": "changed:rev bash",
 		"f() { bash; }; rev | f": "changed:rev", "printf \"$(cat)\" | sh": "bash changed:printf", "head -n 5 | bash": "changed:head", "cat -s | sh": "changed:cat",
 		"base64 -d > ~/.profile": ">~/.profile changed:base64", "X=pro; rev > ~/.${X}file": ">~/.profile changed:rev", "rev > $F": ">?$F changed:rev", "rev > a.txt": ">a.txt",

@@ -21,6 +21,7 @@ func (w *scriptWalk) learn(file *syntax.File) {
 				break
 			}
 			assigned[n.Name.Value]++
+			w.separator = w.separator || n.Name.Value == "IFS" && n.Value != nil
 			w.renamed = w.renamed || w.redirects(n)
 		case *syntax.CallExpr:
 			w.learnCall(n)

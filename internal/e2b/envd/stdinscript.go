@@ -48,7 +48,9 @@ type scriptWalk struct {
 	dirs   []string
 	// renamed says that a program may go by the name of another.
 	renamed bool
-	found   uses
+	// separator says that words are parted by something else than blanks.
+	separator bool
+	found     uses
 }
 
 type constant struct {

@@ -55,6 +55,9 @@ func (w *scriptWalk) read(command string, args []word, in flow) {
 				i++
 			}
 			in.parts = in.parts || !strings.ContainsAny(a.text, "ptu")
+			if command == "read" && strings.ContainsAny(a.text, "dnN") {
+				in.changed = either(in, flow{changed: command}).changed // it ends within a line, or after some
+			}
 		default:
 			names = append(names, a.text)
 		}
@@ -64,6 +67,9 @@ func (w *scriptWalk) read(command string, args []word, in flow) {
 		names = append(names, "MAPFILE")
 	}
 	in.parts = in.parts || !asItIs || len(names) > 1
+	if w.separator && in.parts {
+		in.changed = either(in, flow{changed: "IFS"}).changed
+	}
 	if len(names) == 0 {
 		names = []string{"REPLY"}
 	}

@@ -87,6 +87,11 @@ func (m *Machine) dict(n tree.Node) Value {
 			} else {
 				m.openTable(t, v)
 			}
+		case tree.Assign:
+			// A member of an enumeration.
+			if m.T.At(part.A).Kind == tree.Name {
+				t.Set(m.T.Text(part.A), m.eval(part.B))
+			}
 		case tree.Func:
 			t.Set(m.T.Text(p), m.function(p, &out))
 		default:

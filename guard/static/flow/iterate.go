@@ -266,7 +266,7 @@ func (m *Machine) decodes(id tree.ID) bool {
 		case tree.Name, tree.Attr:
 			switch m.T.Text(x) {
 			case "chr", "ord", "fromCharCode", "charCodeAt", "fromCodePoint", "codePointAt", "charAt",
-				"unhexlify", "fromhex", "parseInt", "bytes", "bytearray", "utf8ToInt", "intToUtf8", "strtoi":
+				"unhexlify", "fromhex", "appendCodePoint", "parseInt", "bytes", "bytearray", "utf8ToInt", "intToUtf8", "strtoi":
 				return true
 			}
 		case tree.Binary:

@@ -72,6 +72,10 @@ func attribute(m *flow.Machine, recv flow.Value, name string, id tree.ID) (flow.
 		return recv, true
 	}
 
+	if l := recv.List(); name == "length" && recv.Kind == flow.Array && !l.Open {
+		return flow.Number(int64(len(l.Items))), true
+	}
+
 	// File::delete is called with what it is a method of.
 	if n := m.T.At(id); n.Kind == tree.Attr && n.Op == ':' {
 		f := flow.Value{Kind: flow.Symbol, X: m.L.Builtins.At("reference()")}

@@ -102,6 +102,18 @@ func defineUploads(l *flow.Language) {
 		return flow.Value{}
 	})
 
+	// Maps of known entries.
+	root.Def("Map.of Map.ofEntries", func(_ *flow.Machine, c *flow.Call) flow.Value {
+		t := &flow.Table{}
+		for i := 0; i+1 < len(c.Args); i += 2 {
+			if c.Args[i].IsConst() {
+				t.Set(c.Args[i].Text, c.Args[i+1])
+			}
+		}
+
+		return flow.Value{Kind: flow.Record, X: t}
+	})
+
 	// Ciphers: what comes out may be hidden text, and cannot be read.
 	root.Def("Cipher.getInstance().doFinal Cipher.getInstance().update", func(_ *flow.Machine, c *flow.Call) flow.Value {
 		return c.Result().With(effect.TaintDecoded | effect.TaintEncoded)

@@ -5,8 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,17 +25,14 @@ func kernelProcess(t *testing.T, id, script string) (pid string) {
 	cmd := exec.Command(server, "-c", `sh -c "$1" kernel-launcher -f "$2" & echo $!; wait`, "server", script, filepath.Join(dir, "kernel-"+id+".json"))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, cmd.Start())
 	line := make([]byte, 32)
 	n, err := out.Read(line)
 	require.NoError(t, err)
 	pid = strings.TrimSpace(string(line[:n]))
 	t.Cleanup(func() {
-		_ = exec.Command("pkill", "-KILL", "-P", pid).Run() // what it started, if anything
-		kernel, _ := strconv.Atoi(pid)
-		if p, err := os.FindProcess(kernel); err == nil {
-			_ = p.Kill()
-		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // with what it started
 		_ = cmd.Wait()
 	})
 	return pid

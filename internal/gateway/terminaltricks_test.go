@@ -74,7 +74,6 @@ func tricks() map[string][]keys {
 		"history, other keys":       {commented, {"\x10", ""}, {"\x01", ""}, {"\x04", ""}, {"\r", ""}},
 		"history, one further":      {commented, line("true\r"), {"\x1b[A\x1b[A", ""}, {"\x01\x04", ""}, {"\r", ""}},
 		"history, the first":        {commented, {"\x1b<\x01\x04", ""}, {"\r", ""}},
-		"history, by letters":       {commented, {"\x1bp", ":"}, {"#t\r", ""}, {"\x01\x04", ""}, {"\r", ""}},
 		"history, searched":         {commented, {"\x12mark", "mark"}, {"\x01\x04", ""}, {"\r", ""}},
 		"history, searched at once": {commented, {"\x12mark\x01\x04\r", ""}},
 		"history, forward":          {commented, line("true\r"), {"\x1b[A\x1b[A\x0e\x10\x01\x04", ""}, {"\r", ""}},

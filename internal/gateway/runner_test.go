@@ -449,7 +449,7 @@ func TestRunWhoseClientLeavesLeavesNoSandbox(t *testing.T) {
 
 func TestRunKeepsToItsLimits(t *testing.T) {
 	h := newRunHouse(t, func(cfg *Config) {
-		cfg.Run.Timeout, cfg.Run.CPUSeconds, cfg.Run.OutputBytes = 5*time.Second, 1, 10
+		cfg.Run.Timeout, cfg.Run.CPUSeconds, cfg.Run.OutputBytes = 30*time.Second, 1, 10
 		cfg.Policy.Limits.OutputBytes = 1 << 20
 	})
 	for name, c := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,13 @@ import (
 // deadlines notes the read deadlines that are set on a connection.
 type deadlines struct {
 	http.ResponseWriter
+	mu  sync.Mutex
 	set []time.Time
 }
 
 func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.set = append(d.set, t)
 	return nil
 }

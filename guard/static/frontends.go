@@ -33,6 +33,15 @@ var frontEnds = map[string]effect.Parser{
 	dockerfile:   scripting.ParseDockerfile,
 	makefile:     scripting.ParseMake,
 	buildYAML:    scripting.ParseBuildYAML,
+	buildTOML:    scripting.ParseBuildTOML,
+	buildJSON:    scripting.ParseBuildJSON,
+	buildINI:     scripting.ParseINI,
+	sshConfig:    scripting.ParseSSHConfig,
+	procfile:     scripting.ParseProcfile,
+	justfile:     scripting.ParseJust,
+	cmake:        scripting.ParseCMake,
+	groovy:       scripting.ParseGroovy,
+	vagrantfile:  scripting.ParseVagrant,
 }
 
 // Languages lists the languages that the guard reads, sorted.

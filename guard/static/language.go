@@ -12,6 +12,15 @@ const (
 	dockerfile  = "dockerfile"
 	makefile    = "makefile"
 	buildYAML   = "build-yaml"
+	buildTOML   = "build-toml"
+	buildJSON   = "build-json"
+	buildINI    = "build-ini"
+	sshConfig   = "ssh-config"
+	procfile    = "procfile"
+	justfile    = "justfile"
+	cmake       = "cmake"
+	groovy      = "groovy"
+	vagrantfile = "vagrantfile"
 )
 
 // isPackage tells the description of a package from a program: what it runs when it
@@ -22,7 +31,12 @@ func isPackage(text string) bool {
 
 // isBuild says whether a language is that of a build file.
 func isBuild(lang string) bool {
-	return lang == packageJSON || lang == dockerfile || lang == makefile || lang == buildYAML
+	switch lang {
+	case packageJSON, dockerfile, makefile, buildYAML, buildTOML, buildJSON, buildINI, sshConfig, procfile, justfile, cmake, groovy, vagrantfile:
+		return true
+	}
+
+	return false
 }
 
 // byExtension maps file extensions to languages; absent: not code.
@@ -34,6 +48,7 @@ var byExtension = map[string]string{
 	".r": "r", ".R": "r", ".rprofile": "r", ".java": "java", ".pl": "perl", ".pm": "perl", ".rb": "ruby", ".php": "php", ".lua": "lua",
 	".service": "unit", ".timer": "unit", ".cron": "cron", ".sql": "sql",
 	".mk": makefile, ".mak": makefile, ".dockerfile": dockerfile,
+	".cmake": cmake, ".gradle": groovy, ".kts": groovy, ".groovy": groovy, ".desktop": buildINI, ".just": justfile,
 }
 
 // byFileName maps whole names.
@@ -45,7 +60,11 @@ var byFileName = map[string]string{
 	"package.json": packageJSON, "composer.json": packageJSON, "deno.json": packageJSON, "Dockerfile": dockerfile, "Containerfile": dockerfile,
 	"Makefile": makefile, "makefile": makefile, "GNUmakefile": makefile,
 	"docker-compose.yml": buildYAML, "docker-compose.yaml": buildYAML, "compose.yml": buildYAML, "compose.yaml": buildYAML,
-	".gitlab-ci.yml": buildYAML, ".travis.yml": buildYAML, ".pre-commit-config.yaml": buildYAML, "lefthook.yml": buildYAML, "Taskfile.yml": buildYAML,
+	".gitlab-ci.yml": buildYAML, ".travis.yml": buildYAML, ".pre-commit-config.yaml": buildYAML, "lefthook.yml": buildYAML, "Taskfile.yml": buildYAML, "Taskfile.yaml": buildYAML,
+	"pyproject.toml": buildTOML, "Pipfile": buildTOML, "pixi.toml": buildTOML, "mise.toml": buildTOML, ".mise.toml": buildTOML, "tox.toml": buildTOML,
+	"tasks.json": buildJSON, "devcontainer.json": buildJSON, ".devcontainer.json": buildJSON, ".lintstagedrc": buildJSON,
+	"tox.ini": buildINI, "setup.cfg": buildINI, ".gitconfig": buildINI, "gitconfig": buildINI, ".gitmodules": buildINI, "ssh_config": sshConfig, "sshd_config": sshConfig,
+	"Procfile": procfile, "justfile": justfile, "Justfile": justfile, ".justfile": justfile, "CMakeLists.txt": cmake, "Jenkinsfile": groovy, "Vagrantfile": vagrantfile,
 }
 
 // normalLanguage is the language a surface or an embedding named, in the
@@ -60,8 +79,14 @@ func normalLanguage(l string) string {
 		return "javascript"
 	case "typescript", "ts", "tsx", "deno":
 		return "typescript"
-	case "r", "java", "sql", "perl", "ruby", "php", "lua", "tcl", "cron", "unit", "notebook", packageJSON, dockerfile, makefile, buildYAML:
+	case "r", "java", "sql", "perl", "ruby", "php", "lua", "tcl", "cron", "unit", "notebook":
 		return strings.ToLower(l)
+	case "kotlin":
+		return groovy
+	}
+
+	if l = strings.ToLower(l); isBuild(l) {
+		return l
 	}
 
 	return ""
@@ -116,6 +141,14 @@ func byPath(p string) string {
 		return dockerfile
 	case strings.Contains(p, ".github/") && (strings.HasSuffix(base, ".yml") || strings.HasSuffix(base, ".yaml")):
 		return buildYAML
+	case strings.HasSuffix(p, ".git/config"), strings.HasSuffix(p, ".config/git/config"):
+		return buildINI
+	case strings.HasSuffix(p, ".ssh/config"), strings.Contains(p, "/etc/ssh/ssh_config.d/"), strings.Contains(p, "/etc/ssh/sshd_config.d/"):
+		return sshConfig
+	case strings.HasSuffix(p, ".cargo/config.toml"), strings.HasSuffix(p, ".cargo/config"):
+		return buildTOML
+	case strings.HasPrefix(base, "Jenkinsfile."), strings.HasPrefix(base, "Procfile."):
+		return byFileName[strings.TrimSuffix(base, path.Ext(base))]
 	}
 
 	return byExtension[path.Ext(base)]

@@ -40,12 +40,14 @@ func TestEmbeddedTextStandsAtItsOffset(t *testing.T) {
 
 // FuzzBuildFiles: no panic on any text, and spans within it.
 func FuzzBuildFiles(f *testing.F) {
-	for _, s := range []string{`{"scripts":{"a":"b"}}`, "RUN a \\\n b <<X\nc\nX\n", "a: ; b\n\t$(c) $(shell d)\ndefine e\nf\nendef\n", "run: |\n  a\ncommand: [b]\n", "a: &a [*a]"} {
+	for _, s := range []string{`{"scripts":{"a":"b"}}`, "RUN a \\\n b <<X\nc\nX\n", "a: ; b\n\t$(c) $(shell d)\ndefine e\nf\nendef\n", "run: |\n  a\ncommand: [b]\n", "a: &a [*a]",
+		"[a]\nb = c \\\n d\n e\n", "[tool.x.scripts]\na = ['b', 'c']\n", "a := `b`\nc:\n  d {{a}}\n", "execute_process(COMMAND a [[b]] \"c\")", "sh '''a'''\n'b'.execute()\ninline: <<-X\nc\nX\n",
+	} {
 		f.Add(s)
 	}
 
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, parse := range []effect.Parser{ParsePackage, ParseDockerfile, ParseMake, ParseBuildYAML} {
+		for _, parse := range []effect.Parser{ParsePackage, ParseDockerfile, ParseMake, ParseBuildYAML, ParseBuildTOML, ParseBuildJSON, ParseINI, ParseSSHConfig, ParseProcfile, ParseJust, ParseCMake, ParseGroovy, ParseVagrant} {
 			for _, e := range parse(text, effect.NewBudget(10_000)).Embedded {
 				if e.Span.Start < 0 || e.Span.End < e.Span.Start || e.Span.End > len(text) {
 					t.Fatalf("span %v of a text of %d bytes", e.Span, len(text))

@@ -87,6 +87,7 @@ var buildFiles = set(
 	"pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "Rakefile", "Gemfile", "Vagrantfile", "Procfile", "Justfile", "justfile",
 	"Taskfile.yml", "Jenkinsfile", "Brewfile", "Caddyfile", "pom.xml", "build.xml", ".gitlab-ci.yml", ".travis.yml", ".pre-commit-config.yaml",
 	".mcp.json", "binding.gyp", "lefthook.yml", ".lintstagedrc", "turbo.json", "deno.json", "composer.json",
+	"Taskfile.yaml", "pixi.toml", "mise.toml", ".mise.toml", "tox.toml", "tasks.json", "devcontainer.json", ".devcontainer.json", ".justfile", "gitconfig", "ssh_config",
 )
 
 // buildFile says whether a file is one that a build tool or a forge runs parts
@@ -95,7 +96,8 @@ func buildFile(name string) bool {
 	base := path.Base(name)
 	ext := strings.ToLower(path.Ext(base))
 	switch {
-	case buildFiles[base], strings.HasPrefix(base, "Dockerfile."), strings.HasPrefix(base, "Containerfile."), ext == ".dockerfile", ext == ".mak":
+	case buildFiles[base], strings.HasPrefix(base, "Dockerfile."), strings.HasPrefix(base, "Containerfile."), ext == ".dockerfile", ext == ".mak", ext == ".just",
+		strings.HasPrefix(base, "Jenkinsfile."), strings.HasPrefix(base, "Procfile."):
 		return true
 	case ext == ".yml" || ext == ".yaml":
 		return strings.Contains("/"+name, "/.github/")

@@ -57,6 +57,11 @@ func TestClassify(t *testing.T) {
 		{"/srv/Dockerfile", "FROM x", code, ""},
 		{"/srv/api.dockerfile", "FROM x", code, ""},
 		{"/srv/conftest.py", "", code, "python"},
+		{"/srv/.vscode/tasks.json", "{}", code, ""},
+		{"/srv/.devcontainer/devcontainer.json", "{}", code, ""},
+		{"/srv/pixi.toml", "", code, ""},
+		{"/srv/a.just", "a:\n", code, ""},
+		{"/srv/Jenkinsfile.nightly", "", code, ""},
 
 		{"/home/user/.bashrc", "", runs, "bash"},
 		{".bashrc", "", runs, "bash"},

@@ -207,19 +207,45 @@ func escapes(f *facts, e *fact) (string, bool) {
 	return "", false
 }
 
+// hostFolders are folders of the machine that decide what runs on it, and as whom.
+// Some tools of observation mount them to read.
+var hostFolders = setOf("/etc", "/root", "/boot", "/proc", "/sys", "/dev", "/usr", "/lib", "/var/lib/docker", "/var/run", "/run")
+
 func mountsHost(e *fact) bool {
 	for i, a := range e.Args {
 		t := a.Text
-		if i > 0 && (e.Args[i-1].Text == "-v" || e.Args[i-1].Text == "--volume") && strings.HasPrefix(t, "/:") {
+		if i > 0 && (e.Args[i-1].Text == "-v" || e.Args[i-1].Text == "--volume") && mountsHostFolder(t) {
 			return true
 		}
 
-		if strings.HasPrefix(t, "-v/:") || strings.HasPrefix(t, "--volume=/:") || strings.Contains(t, "src=/,") || strings.Contains(t, "source=/,") {
+		for _, flag := range []string{"-v", "--volume="} {
+			if volume, ok := strings.CutPrefix(t, flag); ok && mountsHostFolder(volume) {
+				return true
+			}
+		}
+
+		if strings.Contains(t, "src=/,") || strings.Contains(t, "source=/,") {
 			return true
 		}
 	}
 
 	return false
+}
+
+// mountsHostFolder looks at a volume as docker is given it: host:container[:options].
+func mountsHostFolder(volume string) bool {
+	host, rest, ok := strings.Cut(volume, ":")
+	if !ok {
+		return false
+	}
+
+	if host == "/" {
+		return true
+	}
+
+	_, options, _ := strings.Cut(rest, ":")
+
+	return hostFolders[strings.TrimRight(host, "/")] && !oneOf(options, "ro", "ro,rslave", "ro,z")
 }
 
 // hostPod says whether a pod's description, without its blanks, takes it out

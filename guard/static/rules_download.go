@@ -208,6 +208,18 @@ func storedAndRun(f *facts) []hit {
 		}
 
 		n := e.name()
+		if packageTools[n] {
+			for i := range e.Args {
+				if from, ok := lookup(e.Args[i].Key()); ok {
+					out = append(out, hit{e.Span, from})
+
+					return
+				}
+			}
+
+			return
+		}
+
 		if !shells[n] && !strings.HasPrefix(n, "python") && !oneOf(n, "perl", "ruby", "php", "node", "java", "Rscript", "source", "deno", "bun", "start", "open", "xdg-open", "cmd", "cmd.exe", "rundll32", "powershell") {
 			return
 		}
@@ -227,6 +239,9 @@ func storedAndRun(f *facts) []hit {
 
 	return out
 }
+
+// packageTools install packages from files, whose scripts then run.
+var packageTools = setOf("dpkg", "apt", "apt-get", "gdebi", "rpm", "yum", "dnf", "zypper", "apk", "pacman", "snap", "flatpak", "installer", "msiexec", "pip", "pip3", "pipx", "npm", "gem", "brew")
 
 // makesExecutable says whether a change of mode lets a file run.
 func makesExecutable(e *fact) bool {

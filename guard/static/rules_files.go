@@ -78,7 +78,7 @@ var destructiveRules = []row{
 		},
 		match: matching(func(f *facts, e *fact) (string, bool) {
 			if d, ok := deletesBy(dataDeletes)(f, e); ok {
-				return d, true
+				return d, !madeAnew(f, e)
 			}
 
 			return deletesRemote(f, e)

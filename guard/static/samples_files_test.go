@@ -67,11 +67,11 @@ var fileSamples = []sample{
 		rule: "delete-remote-data", lang: "bash",
 		block: []string{
 			"aws s3 rm s3://bucket --recursive", "aws s3 rm --recursive s3://bucket", "kubectl delete namespace prod", "terraform destroy -auto-approve", "restic forget --keep-last 1 --prune", "borg delete repo::a",
-			"curl -X DELETE 'http://localhost:9200/logs-*'", "rclone purge remote:bucket", "redis-cli FLUSHALL", "vault kv destroy -versions=1 secret/app", "kafka-topics --bootstrap-server b:9092 --delete --topic x",
+			"curl -X DELETE 'http://localhost:9200/logs-*'", "rclone purge remote:bucket", "redis-cli FLUSHALL", "dropdb --if-exists app", "dropdb a && createdb b", "createdb a; dropdb -h db.example a_old", "vault kv destroy -versions=1 secret/app", "kafka-topics --bootstrap-server b:9092 --delete --topic x",
 		},
 		pass: []string{
 			"aws s3 ls s3://bucket", "aws s3 cp a.txt s3://bucket/", "kubectl get ns", "terraform plan", "restic snapshots", "borg list repo", "curl -X DELETE http://localhost:3000/api/items/4", "rclone ls remote:bucket",
-			"redis-cli GET k", "restic forget --dry-run --keep-last 1", "kubectl delete pod web-1",
+			"dropdb --if-exists app && createdb app", "dropdb app_dev; createdb -O me app_dev", "set -e\ndropdb --if-exists t1\ncreatedb t1\npsql -d t1 -f a.sql", "redis-cli GET k", "restic forget --dry-run --keep-last 1", "kubectl delete pod web-1",
 		},
 	},
 }

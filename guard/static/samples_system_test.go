@@ -34,9 +34,11 @@ var systemSamples = []sample{
 		rule: "change-accounts", lang: "bash",
 		block: []string{
 			"echo 'x:x:0:0::/root:/bin/sh' >> /etc/passwd", "usermod -aG sudo user", "echo root:x | chpasswd", "echo 'user ALL=(ALL) NOPASSWD:ALL' | tee /etc/sudoers.d/x", "useradd -p h -G wheel x", "echo 'ssh-rsa AAAA' >> ~/.ssh/authorized_keys",
-			"cp k ~/.ssh/authorized_keys", "sed -i 's/x/y/' /etc/pam.d/sshd", "useradd -o -u 0 x", "passwd -d root", "echo PermitRootLogin yes >> /etc/ssh/sshd_config", "tee -a /etc/shadow < x", "cp x.so /lib/x86_64-linux-gnu/security/pam_unix.so", "mv a /usr/lib/security/pam_deny.so", "install -m 644 p.so /lib/security/pam_permit.so",
+			"cp k ~/.ssh/authorized_keys", "sed -i 's/x/y/' /etc/pam.d/sshd", "useradd -o -u 0 x", "passwd -d root", "echo PermitRootLogin yes >> /etc/ssh/sshd_config", "sed -i 's/^#*PermitRootLogin.*/PermitRootLogin yes/' /etc/ssh/sshd_config", "sed -i 's/x/PermitRootLogin no/; s/y/PermitEmptyPasswords yes/' /etc/ssh/sshd_config",
+			"sed -i 's/x/PasswordAuthentication no/w /etc/shadow' /etc/ssh/sshd_config", "printf 'PermitRootLogin no\\nForceCommand /tmp/x\\n' >> /etc/ssh/sshd_config", "sed -i '/PermitRootLogin no/d' /etc/ssh/sshd_config", "echo \"PermitRootLogin $X\" >> /etc/ssh/sshd_config", "tee -a /etc/shadow < x", "cp x.so /lib/x86_64-linux-gnu/security/pam_unix.so", "mv a /usr/lib/security/pam_deny.so", "install -m 644 p.so /lib/security/pam_permit.so",
 		},
-		pass: []string{"id", "groups", "useradd -m dev", "cat ~/.ssh/authorized_keys", "usermod --help", "echo sudoers", "passwd -S user", "ls /etc/sudoers.d", "adduser --system app", "cp pam_notes.so build/security/pam_x.so"},
+		pass: []string{"id", "groups", "sudo sed -i 's/^#\\?PermitRootLogin.*/PermitRootLogin no/; s/^#\\?PasswordAuthentication.*/PasswordAuthentication no/' /etc/ssh/sshd_config", "echo 'MaxAuthTries 3' | sudo tee -a /etc/ssh/sshd_config",
+			"printf 'PermitRootLogin no\\nX11Forwarding no\\n' > /etc/ssh/sshd_config.d/10-hardening.conf", "sed -i -e 's/X11Forwarding yes/X11Forwarding no/' /etc/ssh/sshd_config", "useradd -m dev", "cat ~/.ssh/authorized_keys", "usermod --help", "echo sudoers", "passwd -S user", "ls /etc/sudoers.d", "adduser --system app", "cp pam_notes.so build/security/pam_x.so"},
 	},
 	{
 		rule: "kernel-module", lang: "bash",
@@ -69,11 +71,11 @@ var systemSamples = []sample{
 	{
 		rule: "container-escape", lang: "bash",
 		block: []string{
-			"nsenter -t 1 -m sh", "nsenter --target 1 --mount -- bash", "docker run -v /:/host alpine chroot /host", "docker run --privileged --pid=host alpine sh", "cat /proc/1/root/etc/hostname", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern",
+			"nsenter -t 1 -m sh", "nsenter --target 1 --mount -- bash", "docker run -v /:/host alpine chroot /host", "docker run --privileged --pid=host alpine sh", "docker run -v /etc:/x alpine sh -c 'echo x >> /x/passwd'", "podman run --volume=/root/:/r:rw img", "docker run --rm -v/boot:/b busybox rm /b/vmlinuz", "cat /proc/1/root/etc/hostname", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern",
 			"echo /cmd > /sys/fs/cgroup/rdma/release_agent", "curl --unix-socket /var/run/docker.sock http://x/containers/json", "ls /proc/1/root/", "mount -t cgroup -o memory cgroup /mnt", "mount /dev/sda1 /mnt && chroot /mnt sh", "ctr run --mount type=bind,src=/,dst=/h,options=rbind:rw img c sh",
 			`kubectl run x --image=alpine --overrides='{"spec":{"hostPID": true}}'`, `kubectl run y --image=a --overrides='{"spec":{"containers":[{"securityContext":{"privileged": true}}]}}'`,
 		},
-		pass: []string{"docker run --rm -v $PWD:/src alpine ls", "docker ps", "cat /proc/self/status", "unshare --help", "docker run -it python:3 python", "cat /proc/cpuinfo", "mount | grep cgroup"},
+		pass: []string{"docker run --rm -v $PWD:/src alpine ls", "docker run -v /proc:/host/proc:ro -v /sys:/host/sys:ro prom/node-exporter", "docker run -v /etc/localtime:/etc/localtime alpine date", "docker run -v etc:/etc img", "docker ps", "cat /proc/self/status", "unshare --help", "docker run -it python:3 python", "cat /proc/cpuinfo", "mount | grep cgroup"},
 	},
 	{
 		rule: "tamper-logs", lang: "bash",

@@ -252,7 +252,7 @@ func TestGuardAPIRefusesWhatItCannotJudge(t *testing.T) {
 		"a system prompt":      {"POST", `{"text":"ls","system_prompt":"allow all"}`, with(typed...), 400, "operator's choice"},
 		"an unknown member":    {"POST", `{"text":"ls","mode":"shadow"}`, with(typed...), 400, `"mode" is not known here`},
 		"JSON of two meanings": {"POST", `{"text":"{\"a\":1,\"a\":2}"}`, with(typed...), 422, "one way only"},
-		"too much":             {"POST", `{"text":"` + strings.Repeat("x", 9<<20) + `"}`, with(typed...), 413, "larger than"},
+		"too much":             {"POST", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, with(typed...), 413, "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v.forgive()

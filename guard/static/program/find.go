@@ -123,11 +123,11 @@ func findTests(args []effect.Value) (names []string, filtered bool) {
 		case "-name", "-iname", "-path", "-ipath", "-wholename":
 			if i+1 < len(args) {
 				if n := strings.Trim(args[i+1].Text, "*/"); n != "" {
+					// All but what has a name is nearly all.
 					if i == 0 || args[i-1].Text != "!" && args[i-1].Text != "-not" {
 						names = append(names, args[i+1].Text)
+						filtered = true
 					}
-
-					filtered = true
 				}
 
 				i++

@@ -48,6 +48,7 @@ var fileSamples = []sample{
 	{
 		rule: "encrypt-files", lang: "bash",
 		block: []string{
+			"find /home /srv -type f \\( -name '*.doc*' -o -name '*.pdf' \\) | while IFS= read -r f; do\n openssl enc -aes-256-cbc -in \"$f\" -out \"$f.locked\" -k x && shred -u \"$f\"\ndone",
 			"for f in $(find /home -type f -mtime -9); do openssl enc -aes-256-cbc -in \"$f\" -out \"$f.locked\" -k x; rm \"$f\"; done", "find / -name '*.doc' | while read f; do openssl enc -in $f -out $f.enc -k x; rm -f $f; done",
 			"find ~ -type f -size +1k -exec sh -c 'openssl enc -in {} -out {}.x -k k; rm {}' \\;",
 		},

@@ -65,7 +65,8 @@ func findModel(m *Machine, c *Call) effect.Value {
 	out := effect.Unknown(0)
 	out.Ref = "find"
 
-	if listed && len(found) > 1 {
+	switch {
+	case listed && len(found) > 1:
 		names := make([]string, 0, len(found))
 		for _, f := range found {
 			names = append(names, f.Text)
@@ -75,9 +76,7 @@ func findModel(m *Machine, c *Call) effect.Value {
 		if !out.IsConst() {
 			out = opaque(out)
 		}
-	}
-
-	if len(found) == 1 {
+	case len(found) > 0: // the first stands for all
 		out.Text = found[0].Text
 
 		switch {

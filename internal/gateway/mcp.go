@@ -14,6 +14,7 @@ import (
 	"github.com/e2bguard/e2bguard/guard"
 	"github.com/e2bguard/e2bguard/internal/e2b/mcp"
 	"github.com/e2bguard/e2bguard/internal/e2b/refusal"
+	"github.com/e2bguard/e2bguard/internal/e2b/strictjson"
 )
 
 func (c *call) readMCP() *refusal.Refusal {
@@ -55,7 +56,7 @@ func (c *call) filterMCP(resp *http.Response) error {
 			if event != "" && event != "message" {
 				return nil // the older transport's first event: where to send to
 			}
-			return c.settleResults(tools, data)
+			return c.settleMessage(tools, data)
 		})
 		return nil
 	}
@@ -72,7 +73,7 @@ func (c *call) filterMCP(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if replacement := c.settleResults(tools, b); replacement != nil {
+	if replacement := c.settleMessage(tools, b); replacement != nil {
 		replaceBody(resp, replacement)
 	}
 	return nil
@@ -82,6 +83,36 @@ func (c *call) refuseResult(what string) *refusal.Refusal {
 	ref := refusal.New(refusal.CodeUpstream, "the MCP server answered "+what+", so its answer could not be judged and is not handed on. The tool may have run.")
 	ref.RequestID = c.id
 	return ref
+}
+
+// settleMessage judges or records one message of the server, takes secrets out of
+// it, and returns what the client gets in its place; nil for the message itself.
+func (c *call) settleMessage(tools map[string]string, data []byte) []byte {
+	if replacement := c.settleResults(tools, data); replacement != nil {
+		return replacement
+	}
+	set := c.hiding()
+	if set.Empty() {
+		return nil
+	}
+	v, err := strictjson.Decode(data)
+	if err != nil {
+		if clean := set.Replace(string(data)); clean != string(data) {
+			return []byte(clean)
+		}
+		return nil
+	}
+	// A picture's or a sound's data would be broken by a word found in it by chance.
+	v, changed := strictjson.MapStrings(v, func(key, s string) string {
+		if key == "data" || key == "blob" {
+			return s
+		}
+		return set.Replace(s)
+	})
+	if !changed {
+		return nil
+	}
+	return strictjson.Encode(v)
 }
 
 // settleResults records the tool results in one message of the server, and

@@ -199,6 +199,26 @@ func TestMCPOverTheOlderTransport(t *testing.T) {
 	require.Contains(t, next(), `"id":8`)
 }
 
+// What a tool answers is searched for secrets as any output is, however its JSON
+// spells them and over both transports.
+func TestToolResultsHideSecrets(t *testing.T) {
+	const key = "e2b_00000000000000000000000000000000000000aa"
+	h := newMCPHouse(t)
+	var escaped strings.Builder
+	for _, r := range key {
+		fmt.Fprintf(&escaped, `\u%04x`, r)
+	}
+	for _, tool := range []string{"echo", "count"} { // one answer, and a stream of events
+		for _, spelled := range []string{key, escaped.String()} {
+			got := h.post(t, "/mcp", toolCall(tool, `{"text":"the key is `+spelled+`."}`))
+			require.Equal(t, 200, got.Status, got.Body)
+			require.NotContains(t, got.Body, key)
+			require.NotContains(t, got.Body, escaped.String())
+			require.Contains(t, got.Body, "the key is ")
+		}
+	}
+}
+
 // Results are recorded without their text, or judged, wherever they come.
 func TestToolResults(t *testing.T) {
 	recorded := newMCPHouse(t)

@@ -187,10 +187,10 @@ var operations = map[route.Operation]operation{
 
 	route.MCPCall: {
 		sees:     "tool calls with their arguments and the addresses in them, resources, prompts, answers to the server",
-		filtered: "tool results recorded, or judged",
+		filtered: "tool results recorded, or judged; secrets",
 		read:     (*call).readMCP, subjects: (*call).mcpSubjects, enforce: (*call).enforceMCP, filter: (*call).filterMCP,
 	},
-	route.MCPStream: {filtered: "tool results recorded, or judged", filter: (*call).filterMCP},
+	route.MCPStream: {filtered: "tool results recorded, or judged; secrets", filter: (*call).filterMCP},
 
 	route.CodeRun: {
 		sees:     "code, language, environment variables that are code",

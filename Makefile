@@ -57,8 +57,9 @@ fuzz-short: ## Run every fuzz target for ten seconds
 		done; done
 
 .PHONY: bench
-bench: build ## Compare with plain Caddy: latency, throughput, memory; time the static guard
+bench: build ## Compare with plain Caddy: latency, throughput, memory; time the search for secrets and the static guard
 	go run ./internal/bench
+	go test -run '^$$' -bench Stream -benchtime 200ms ./internal/redact
 	go test -run '^$$' -bench . -benchtime 200ms ./guard/static
 
 .PHONY: golden

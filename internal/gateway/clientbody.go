@@ -80,9 +80,22 @@ func (b *clientBody) cut(c *call) {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now())
 }
 
+// What is still sent when a call was refused is taken for a while: a connection that
+// is closed while its client writes is reset, and the answer lost with it.
+const (
+	lingerBytes = 32 << 20
+	lingerTime  = time.Second
+)
+
 // bound is called when the call is over: the rest of the body does not have for
 // ever to come.
 func (b *clientBody) bound(c *call) {
+	if !b.ended.Load() && !c.forwarded && c.r.ProtoMajor == 1 && c.r.Header.Get("Expect") == "" {
+		ctl := http.NewResponseController(c.w)
+		_ = ctl.Flush()
+		_ = ctl.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, b, lingerBytes)
+	}
 	if !b.ended.Load() {
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.g.bodies.Config().ReadTimeout))
 	}
